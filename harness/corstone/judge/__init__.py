@@ -1,0 +1,1 @@
+"""The judge: device outputs against references, and what follows from it."""

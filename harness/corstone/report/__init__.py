@@ -1,0 +1,1 @@
+"""Reports made from case records: HTML, JUnit, Markdown, JSON."""

@@ -1,0 +1,1 @@
+"""Networks under test: modules, domains, stimuli and budgets."""
