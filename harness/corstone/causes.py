@@ -51,7 +51,9 @@ class Cause(StrEnum):
     LICENCE = "licence"
     DOWNLOAD = "download"
     DISK_FULL = "disk-full"
+    SIMULATOR_ERROR = "simulator-error"
     CACHE = "cache"
+    REFERENCE = "reference"
     # The device: exit status 4.
     NO_CONSOLE = "no-console"
     NO_SEMIHOSTING = "no-semihosting"
@@ -61,6 +63,8 @@ class Cause(StrEnum):
     ALLOCATOR = "allocator"
     CPU_FAULT = "cpu-fault"
     LOCKUP = "lockup"
+    ABORT = "abort"
+    INFERENCE_FAILED = "inference-failed"
     NPU_FAULT = "npu-fault"
     NPU_TIMEOUT = "npu-timeout"
     NO_START = "no-start"
@@ -77,6 +81,7 @@ class Cause(StrEnum):
     CANARY = "canary"
     EVIDENCE = "evidence"
     CONSOLE_CORRUPT = "console-corrupt"
+    CONSOLE_FLOOD = "console-flood"
     UNFINISHED = "unfinished"
     INTERRUPTED = "interrupted"
     # The numbers: exit status 1.
@@ -84,6 +89,9 @@ class Cause(StrEnum):
     ACCURACY = "accuracy"
     OUT_OF_DOMAIN = "out-of-domain"
     SHAPE = "shape"
+    # A test of the user's own that failed without a device verdict: exit status 1.
+    TEST_FAILED = "test-failed"
+    TEST_ERROR = "test-error"
     # Nothing ran: exit status 5.
     NO_DEVICE = "no-device"
     NOTHING_RAN = "nothing-ran"
