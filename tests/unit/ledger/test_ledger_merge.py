@@ -201,7 +201,8 @@ def test_nothing_collected_is_red(tmp_path: Path) -> None:
     with ledger(tmp_path) as book:
         book.collected([])
     assert merge([tmp_path]).red
-    assert merge([tmp_path / "nowhere"]).red if (tmp_path / "nowhere").mkdir() is None else False
+    (tmp_path / "empty").mkdir()
+    assert merge([tmp_path / "empty"]).red
 
 
 def test_a_path_that_is_not_there_is_the_callers_error(tmp_path: Path) -> None:
