@@ -1,0 +1,162 @@
+"""A simulator as a process: its own session, a pseudo terminal, an orderly stop, and nothing left behind.
+
+The terminal makes a simulator that buffers its output when it does not see one (the FVPs do) write line by line. The
+child gets a new session, so that a Ctrl-C at the harness reaches it only through us, and an environment variable
+unique to the boot, by which even a descendant that started its own session is found at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import signal
+import subprocess
+import time
+import tty
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from corstone.boards.deadlines import Deadlines
+
+_MARK = "CORSTONE_BOOT_ID"
+_POLL_S = 0.005
+
+
+class LaunchFailed(Exception):
+    """The operating system did not start the program. ``error`` is its reason."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class SimulatorProcess:
+    """Context manager around one simulator. Leaving it stops whatever still runs, hard if need be."""
+
+    def __init__(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], deadlines: Deadlines) -> None:
+        self.argv = tuple(argv)
+        self.cwd = cwd
+        self.deadlines = deadlines
+        self.boot_id = uuid.uuid4().hex
+        self._env = dict(env) | {_MARK: self.boot_id}
+        self._process: subprocess.Popen[bytes] | None = None
+        self.console_fd = -1
+        # Called while waiting for the end: a simulator that prints its statistics must not block on a full terminal.
+        self.pump: Callable[[float], None] = time.sleep
+
+    def __enter__(self) -> SimulatorProcess:
+        master, slave = pty.openpty()
+        try:
+            tty.setraw(slave)  # bytes as they come: no CR LF translation, no echo
+            self._process = subprocess.Popen(
+                self.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=slave,
+                stderr=slave,
+                cwd=self.cwd,
+                env=self._env,
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(master)
+            raise LaunchFailed(error) from error
+        finally:
+            os.close(slave)
+        self.console_fd = master
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
+        try:
+            if kind is None:
+                self.stop()
+            else:
+                self._signal(signal.SIGINT)
+                self._wait(min(self.deadlines.interrupt, 1.0))
+                self.kill()
+        finally:
+            with contextlib.suppress(OSError):
+                os.close(self.console_fd)
+
+    @property
+    def pid(self) -> int:
+        """Process id, which is the session id too."""
+        assert self._process is not None
+        return self._process.pid
+
+    def status(self) -> int | None:
+        """Exit status, negative for a signal, None while it runs."""
+        assert self._process is not None
+        return self._process.poll()
+
+    def cpu_seconds(self) -> float:
+        """CPU time used by the live processes of this boot: tells a busy simulator from one that waits."""
+        ticks = os.sysconf("SC_CLK_TCK")
+        total = 0
+        for pid in self.survivors():
+            with contextlib.suppress(OSError, IndexError, ValueError):
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                total += int(fields[11]) + int(fields[12])
+        return total / ticks
+
+    def survivors(self) -> list[int]:
+        """Ids of the live processes of this boot: same session, or carrying its mark."""
+        mark = f"{_MARK}={self.boot_id}".encode()
+        found = []
+        for name in os.listdir("/proc"):
+            if not name.isdigit():
+                continue
+            with contextlib.suppress(OSError):
+                stat = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
+                if stat[0] == b"Z":
+                    continue
+                # A recycled session id cannot be ours: ours stays reserved until the zombie is reaped at the end.
+                if int(stat[3]) == self.pid or mark in Path(f"/proc/{name}/environ").read_bytes():
+                    found.append(int(name))
+        return found
+
+    def settle(self, seconds: float) -> bool:
+        """Give a simulator whose target is done time to stop by itself; returns whether it and its children did."""
+        return self._wait(seconds)
+
+    def stop(self) -> str:
+        """Stop in order: INT, TERM, KILL, each to every process of the boot, each with its wait.
+
+        Returns what it took: ``by-itself``, ``int``, ``term`` or ``kill``.
+        """
+        if self.status() is not None and not self.survivors():
+            return "by-itself"
+        for name, number, wait in (
+            ("int", signal.SIGINT, self.deadlines.interrupt),
+            ("term", signal.SIGTERM, self.deadlines.terminate),
+        ):
+            self._signal(number)
+            if self._wait(wait):
+                return name
+        self.kill()
+        return "kill"
+
+    def kill(self) -> None:
+        """Kill every process of this boot and reap the child."""
+        end = time.monotonic() + self.deadlines.kill
+        while True:
+            self._signal(signal.SIGKILL)
+            if self._wait(0.2) or time.monotonic() > end:
+                return
+
+    def _signal(self, number: int) -> None:
+        # By id, not by group: survivors() holds only what is ours, even after the group's number was given away.
+        for pid in self.survivors():
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+
+    def _wait(self, seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while True:
+            if self.status() is not None and not self.survivors():
+                return True
+            if time.monotonic() >= end:
+                return False
+            self.pump(_POLL_S)

@@ -1,0 +1,97 @@
+"""Semihosting transport: ExecuTorch's protocol, files in ``semihosting-cwd``, outputs ``out-<i>.bin``.
+
+File names are short whatever the tensors are called. The simulator cuts its command line at 256 characters; a longer
+one goes into a file for a runner that takes ``@file`` (ours), and is refused for one that does not. Our runner fills
+its outputs with 0xA5 before the run. Source: executorch backends/arm/test/runner_utils.py.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from corstone.boards.settings import SEMIHOSTING
+from corstone.boards.transports.base import MIN_RUN, OutputState, Parcel, State
+from corstone.causes import Cause
+from corstone.errors import ConfigError
+from corstone.runners import Runner
+
+MAX_LINE = 256
+CANARY = 0xA5
+_ARGUMENT_FILE = "args.txt"
+
+
+class Semihosting:
+    """One boot's worth of semihosting transport."""
+
+    roles: tuple[str, ...] = SEMIHOSTING
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._began_ns = 0
+
+    def send(self, work: Path, parcel: Parcel) -> tuple[list[str], dict[str, object]]:
+        """Write the files; the facts are the working folder and the command line."""
+        (work / "program.pte").write_bytes(parcel.program)
+        words = ["-m", "program.pte", "-o", "out"]
+        for index, data in enumerate(parcel.inputs):
+            name = f"i{index}.bin"
+            (work / name).write_bytes(data)
+            words += ["-i", name]
+        line = self.command_line(work, words)
+        self._began_ns = _now_ns(work)
+        return [], {"cwd": str(work), "line": line}
+
+    def command_line(self, work: Path, words: list[str]) -> str:
+        """The line the target reads, at most 256 characters.
+
+        Raises
+        ------
+        ConfigError: it is longer and the runner reads no argument file.
+        """
+        line = " ".join(["executor_runner", *words])
+        if len(line) <= MAX_LINE:
+            return line
+        if not self._runner.reads_argument_file:
+            raise ConfigError(
+                f"the semihosting command line has {len(line)} characters, the simulator passes {MAX_LINE}",
+                cause=Cause.UNSUPPORTED,
+                hint=f"{self._runner.name} takes no @file; use our runner",
+            )
+        (work / _ARGUMENT_FILE).write_text("\n".join(words) + "\n")
+        return f"executor_runner @{_ARGUMENT_FILE}"
+
+    def collect(self, work: Path, parcel: Parcel) -> tuple[OutputState, ...]:
+        """One state per expected output, and one per file beyond them."""
+        states = [self._state(work / f"out-{index}.bin", size) for index, size in enumerate(parcel.output_sizes)]
+        index = len(parcel.output_sizes)
+        while (work / f"out-{index}.bin").is_file():
+            data = (work / f"out-{index}.bin").read_bytes()
+            states.append(OutputState(f"out-{index}.bin", 0, State.LONG, len(data), data, "was not expected"))
+            index += 1
+        return tuple(states)
+
+    def _state(self, path: Path, size: int) -> OutputState:
+        # A target could leave a link to somewhere else under the name we read: only regular files count.
+        if path.is_symlink() or not path.is_file():
+            return OutputState(path.name, size, State.MISSING, 0, b"", "the file was not written")
+        if path.stat().st_mtime_ns < self._began_ns:
+            return OutputState(path.name, size, State.STALE, 0, b"", "the file is older than the boot")
+        with path.open("rb") as stream:
+            data = stream.read(size + 1)
+        length = path.stat().st_size
+        if length != size:
+            state = State.SHORT if length < size else State.LONG
+            return OutputState(path.name, size, state, length, data[:size], f"{length} bytes instead of {size}")
+        if size >= MIN_RUN and data.count(CANARY) == size:
+            return OutputState(path.name, size, State.UNTOUCHED, 0, data, "holds the runner's fill pattern 0xA5")
+        return OutputState(path.name, size, State.COMPLETE, size, data)
+
+
+def _now_ns(work: Path) -> int:
+    """The file system's own clock, which may lag behind the system's by a tick."""
+    path = work / ".began"
+    path.write_bytes(b"")
+    stamp = os.stat(path).st_mtime_ns
+    path.unlink()
+    return stamp

@@ -1,0 +1,235 @@
+"""Runner images as data: what runs on the board's CPU, how programs travel to it, and how it ends.
+
+Arm's images come from the wheel ``mlia-ethos-u`` 0.1.0 (built March 2026 from the ml-embedded-evaluation-kit; the real
+ExecuTorch runtime with all portable kernels and the real Ethos-U driver; Apache-2.0 AND BSD-3-Clause and CC-PDDC). Our
+own is built from ``harness/corstone/firmware``. Leaves out fetching (``corstone.setup``) and booting.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from corstone.causes import Cause
+from corstone.errors import ConfigError
+from corstone.targets import target as target_named
+
+
+class Transport(StrEnum):
+    """How program, inputs and outputs travel: through memory (``--data``, ``--dump``) or semihosting files."""
+
+    MEMORY = "memory"
+    SEMIHOSTING = "semihosting"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class WheelImage:
+    """An image inside a wheel, with the hashes of both."""
+
+    distribution: str
+    version: str
+    wheel_sha256: str
+    member: str
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        """The image's own file name."""
+        return self.member.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class BuiltImage:
+    """An image that ``corstone.firmware`` builds for a board."""
+
+    board: str
+
+
+@dataclass(frozen=True)
+class FileImage:
+    """An image that the user names."""
+
+    path: Path
+
+
+Image = WheelImage | BuiltImage | FileImage
+
+
+@dataclass(frozen=True)
+class Window:
+    """Addresses of the memory transport, each with its room in bytes."""
+
+    program: int
+    program_size: int
+    inputs: int
+    inputs_size: int
+    outputs: int
+    outputs_size: int
+
+
+@dataclass(frozen=True)
+class Runner:
+    """One runner.
+
+    ``dialect`` names the log it writes: ``mlek``, ``executorch`` or ``plain``. ``identifiers`` are the program
+    identifiers it reads. ``pools`` are its allocators in bytes; where none is given the ELF's symbols decide. ``lacks``
+    names what a program must not need: ``non-tensor-inputs``, ``rank-0``. ``providers`` can play its board.
+    ``reads_argument_file``: it takes its command line as ``@file`` too.
+    """
+
+    name: str
+    title: str
+    board: str
+    products: tuple[str, ...]
+    transport: Transport
+    dialect: str
+    image: Image
+    window: Window | None = None
+    identifiers: tuple[str, ...] = ("ET12",)
+    pools: tuple[tuple[str, int], ...] = ()
+    lacks: tuple[str, ...] = ()
+    providers: tuple[str, ...] = ("fvp", "emulator")
+    reads_argument_file: bool = False
+
+    def pool(self, name: str) -> int | None:
+        """Size of an allocator in bytes, None when unknown."""
+        return dict(self.pools).get(name)
+
+
+_WHEEL = ("mlia-ethos-u", "0.1.0", "883212dbecb724b274c3c681df01d91c9b368e2a69d8f903e56e5875a0de9dae")
+_FOLDER = "mlia/resources/backends/applications/inference_runner-{}-Default-noTA/mlek_inference_runner.axf"
+
+# Where the image looks (its own log lines say so): program 32 MB, inputs and outputs 16 MB each, scratch behind them.
+_WINDOW = Window(0x90000000, 32 << 20, 0x92000000, 16 << 20, 0x93000000, 16 << 20)
+
+RUNNERS: tuple[Runner, ...] = (
+    Runner(
+        name="arm-executorch-u55",
+        title="Arm's ExecuTorch inference runner for Corstone-300 with Ethos-U55 (26.03.0)",
+        board="corstone-300",
+        products=("U55",),
+        transport=Transport.MEMORY,
+        dialect="mlek",
+        image=WheelImage(
+            *_WHEEL,
+            _FOLDER.format("sse-300-26.03.0-executorch-ethos-U55"),
+            "59dd86b81d47a076fbd6ef0c970e8a5b6d3bc82608da32dfd38ac00de4877f5c",
+        ),
+        window=_WINDOW,
+        pools=(("method", 2 << 20),),
+        lacks=("non-tensor-inputs", "rank-0"),
+    ),
+    Runner(
+        name="arm-executorch-u85",
+        title="Arm's ExecuTorch inference runner for Corstone-320 with Ethos-U85 (26.03.0)",
+        board="corstone-320",
+        products=("U85",),
+        transport=Transport.MEMORY,
+        dialect="mlek",
+        image=WheelImage(
+            *_WHEEL,
+            _FOLDER.format("sse-320-26.03.0-executorch-ethos-U85"),
+            "081640840d4e38448e708f8495e88f30f42fd86714bc0fb4ea8306184f56598f",
+        ),
+        window=_WINDOW,
+        lacks=("non-tensor-inputs", "rank-0"),
+        # Its code is at 0x12000000, where no QEMU machine has memory.
+        providers=("fvp",),
+    ),
+    Runner(
+        name="corstone-300",
+        title="our runner for Corstone-300",
+        board="corstone-300",
+        products=("U55", "U65"),
+        transport=Transport.SEMIHOSTING,
+        dialect="executorch",
+        image=BuiltImage("corstone-300"),
+        reads_argument_file=True,
+    ),
+    Runner(
+        name="corstone-320",
+        title="our runner for Corstone-320",
+        board="corstone-320",
+        products=("U85",),
+        transport=Transport.SEMIHOSTING,
+        dialect="executorch",
+        image=BuiltImage("corstone-320"),
+        reads_argument_file=True,
+    ),
+)
+
+
+def runner(name: str) -> Runner:
+    """The runner of that name.
+
+    Raises
+    ------
+    ConfigError: there is none; the message lists those there are.
+    """
+    for row in RUNNERS:
+        if row.name == name:
+            return row
+    raise ConfigError(f"there is no runner {name!r}", hint="use one of " + ", ".join(r.name for r in RUNNERS))
+
+
+def default_runner(board: str, target: str, provider: str, needs: frozenset[str] = frozenset()) -> Runner:
+    """The runner used when none is asked for.
+
+    On the emulator the first row that fits: Arm's own image where it boots, so that only the board and the NPU are
+    ours. On an FVP the semihosting runner, as ``--dump`` is in no public log of an FVP. ``needs`` are words of
+    ``Runner.lacks`` that the program requires.
+
+    Raises
+    ------
+    ConfigError: no runner fits; the message says why each does not.
+    """
+    product = target_named(target).product
+    reasons = []
+    fitting = []
+    for row in RUNNERS:
+        if row.board != board or product not in row.products:
+            continue
+        missing = needs & set(row.lacks)
+        if provider not in row.providers:
+            reasons.append(f"{row.name} does not boot on the {provider}")
+        elif missing:
+            reasons.append(f"{row.name} cannot do {', '.join(sorted(missing))}")
+        else:
+            fitting.append(row)
+    if not fitting:
+        raise ConfigError(
+            f"no runner for {target} on {board} with the {provider}",
+            cause=Cause.UNSUPPORTED,
+            hint="; ".join(reasons) or "give one with --runner-elf",
+        )
+    if provider == "fvp":
+        fitting.sort(key=lambda row: row.transport is not Transport.SEMIHOSTING)
+    return fitting[0]
+
+
+def elf_runner(path: Path, board: str, like: Runner | None = None) -> Runner:
+    """A runner for an ELF the user brings; protocol and addresses are those of ``like``, or console only."""
+    if not path.is_file():
+        raise ConfigError(f"there is no runner ELF at {path}", cause=Cause.BAD_INPUT)
+    template = like or Runner("", "", board, ("U55", "U65", "U85"), Transport.NONE, "plain", FileImage(path))
+    return Runner(
+        name=path.name,
+        title=f"{path.name} (given by the user)",
+        board=board,
+        products=template.products,
+        transport=template.transport,
+        dialect=template.dialect,
+        image=FileImage(path),
+        window=template.window,
+        identifiers=template.identifiers,
+        lacks=template.lacks,
+    )
+
+
+def file_sha256(path: Path) -> str:
+    """Hash of a file's bytes, in hex."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

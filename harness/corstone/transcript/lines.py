@@ -1,0 +1,58 @@
+"""Splits a transcript into lines and tells the simulator's own text from the target's.
+
+Sources of the simulator's lines: public FVP logs (start-up, stop lines, statistics), boards.md section 5.4 in the
+project's notes. Anything not known to be the simulator's counts as the target's only when it is not host text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+SIMULATOR, TARGET = "simulator", "target"
+
+_SIMULATOR = re.compile(
+    r"""^\s*(?:
+      (?:Info:\s[\w.]+:\s)?telnetterminal\d+:\s
+    | Ethos-U\srev\s
+    | \(C\)\sCOPYRIGHT\s | ALL\sRIGHTS\sRESERVED | All\sRights\sReserved | Copyright\s\d{4}-\d{4}\sARM\sLimited
+    | Fast\sModels\s\[
+    | Info:\s | Warning:\s | WARNING:\s | Error:\s | Fatal:\s | \[warning\s\] | \[error\s | \[critical\]
+    | xterm:\s | GDBServer:\s | Iris\sserver\s
+    | ---\s.*statistics: | -{40,}$
+    | (?:Simulated|User|System|Wall)\stime\s+: | Performance\sindex\s+: | Memory\shighwater\smark\s+:
+    | [\w.]*cpu\d+\s+:\s+[\d.]+\sMIPS
+    | \^C | Stopping\ssimulation\.\.\.
+    | corstone-emulator: | qemu-system-arm: | qemu:\s | QEMU\s
+    | Timing\sadapter\shas\sno\seffect
+    | .*\berror\swhile\sloading\sshared\slibraries:
+    | Traceback\s\(most\srecent\scall\slast\):
+    )""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line without its line end, decoded with escapes for bytes that are not UTF-8. ``number`` counts from 1."""
+
+    number: int
+    text: str
+    source: str
+
+
+def split_lines(raw: bytes) -> tuple[Line, ...]:
+    """All lines that hold more than blanks, NUL and EOT bytes, in order."""
+    lines = []
+    for number, part in enumerate(re.split(rb"\r*\n|\r", raw), 1):
+        text = part.decode("utf-8", "backslashreplace").replace("\x04", "").replace("\x00", "").rstrip()
+        if text.strip():
+            lines.append(Line(number, text, SIMULATOR if _SIMULATOR.match(text) else TARGET))
+    return tuple(lines)
+
+
+def unprintable(raw: bytes) -> int:
+    """Bytes that no console text has: control bytes other than those a terminal uses, and broken UTF-8."""
+    control = sum(raw.count(value) for value in (*range(1, 4), 5, 6, *range(14, 27), *range(28, 32), 127))
+    broken = len(re.findall(r"\ufffd", raw.decode("utf-8", "replace")))
+    return control + broken
