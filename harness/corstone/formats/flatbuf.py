@@ -55,7 +55,8 @@ class Table:
     buf: Buffer
     pos: int
 
-    def _field(self, index: int) -> int | None:
+    def position(self, index: int) -> int | None:
+        """Byte position of a scalar field in the buffer, None when it is absent."""
         vtable = self.pos - self.buf.integer("i", self.pos)
         size = self.buf.integer("H", vtable)
         slot = 4 + 2 * index
@@ -66,16 +67,16 @@ class Table:
 
     def scalar(self, index: int, fmt: str, default: int = 0) -> int:
         """An integer field, or its default."""
-        pos = self._field(index)
+        pos = self.position(index)
         return default if pos is None else self.buf.integer(fmt, pos)
 
     def double(self, index: int) -> float:
         """A float64 field, 0.0 when absent."""
-        pos = self._field(index)
+        pos = self.position(index)
         return 0.0 if pos is None else float(self.buf.read("d", pos))
 
     def _target(self, index: int) -> int | None:
-        pos = self._field(index)
+        pos = self.position(index)
         return None if pos is None else pos + self.buf.integer("I", pos)
 
     def table(self, index: int) -> Table | None:
