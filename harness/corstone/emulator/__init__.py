@@ -1,0 +1,1 @@
+"""The emulator: a Corstone board around QEMU and functional device models, behind the FVP's command line."""

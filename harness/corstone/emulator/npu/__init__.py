@@ -1,0 +1,14 @@
+"""Functional, bit-exact model of the Arm Ethos-U55, U65 and U85 NPUs in numpy.
+
+``execute`` runs a command stream on a ``Memory``. What it claims is what is measured: equality with the TOSA reference
+model and with the vendor vectors named in the documentation. Timing is an estimate, never a cycle count of hardware.
+"""
+
+from corstone.emulator.npu.config import NpuConfig
+from corstone.emulator.npu.errors import NpuError
+from corstone.emulator.npu.execute import execute
+from corstone.emulator.npu.memory import ArrayMemory, Memory
+from corstone.emulator.npu.stats import Limits, RunStats
+from corstone.emulator.npu.trace import TraceRecord
+
+__all__ = ["ArrayMemory", "Limits", "Memory", "NpuConfig", "NpuError", "RunStats", "TraceRecord", "execute"]

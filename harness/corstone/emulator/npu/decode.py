@@ -1,0 +1,185 @@
+"""A command stream as arrays: every command's offset, code, parameter and data word, found without a loop.
+
+A command is one word, or two when bits [15:14] of its first word are 1. Which words are first words follows from
+runs of words that look like two-word commands: the word before such a run is either a whole one-word command or the
+data of the command before it, so a run always starts with a first word, and first and data words alternate inside it.
+Leaves out meaning: whether a code exists is answered here (``bad``), what it does is not.
+Source: ethos-u.md section 3 and 8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from corstone.emulator.npu.errors import NpuError
+from corstone.emulator.npu.instructions import CMD1, InstructionSet, Row, instruction_set
+from corstone.emulator.npu.types import Array, Ints
+
+_NO_COMMAND = -2
+_OPERATION = -1
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """Per code (11 bits with the two-word bit): the register index, and the parameter bits without a meaning."""
+
+    register: Array
+    reserved: Array
+    kind: Array
+
+
+_KINDS = {"op": 0, "param": 1, "address": 2, "stride": 3, "word": 4, "scale": 5}
+
+
+@cache
+def _tables(product: str) -> _Tables:
+    register = np.full(2 * CMD1, _NO_COMMAND, np.int16)
+    reserved = np.zeros(2 * CMD1, np.uint32)
+    kind = np.zeros(2 * CMD1, np.int8)
+    for row in instruction_set(product).rows:
+        register[row.code] = row.index
+        reserved[row.code] = 0xFFFF & ~row.allowed
+        kind[row.code] = _KINDS[row.kind]
+    return _Tables(register, reserved, kind)
+
+
+@dataclass(frozen=True)
+class Commands:
+    """A decoded stream of one product.
+
+    Shapes: all arrays ``[n]``, one entry a command. ``offsets`` in bytes; ``codes`` with ``CMD1`` added for two-word
+    commands; ``register`` the dense register index, -1 for an operation; ``values`` what a register is set to.
+    ``operations`` lists the commands that are operations. ``bad`` is the first command that is malformed, or n.
+    """
+
+    instructions: InstructionSet
+    size: int
+    offsets: Ints
+    codes: Array
+    params: Array
+    data: Array
+    register: Array
+    values: Ints
+    operations: Ints
+    bad: int
+
+    def row(self, index: int) -> Row:
+        """The table row of a command.
+
+        Raises
+        ------
+        NpuError: kind ``parse``, when the command does not exist on this product.
+        """
+        code = int(self.codes[index])
+        row = self.instructions.by_code.get(code)
+        if row is None:
+            words = "two" if code & CMD1 else "one"
+            raise NpuError(
+                "parse",
+                f"there is no {words}-word command {code & 0x3FF:#05x} on {self.instructions.product}",
+                name=f"command {code & 0x3FF:#05x}",
+                offset=int(self.offsets[index]),
+                operands={"param": int(self.params[index]), "data": int(self.data[index])},
+            )
+        return row
+
+    def operands(self, index: int) -> dict[str, object]:
+        """A command's fields by name."""
+        return self.row(index).operands(int(self.params[index]), int(self.data[index]))
+
+    def next_offset(self, index: int) -> int:
+        """The byte offset after a command."""
+        return int(self.offsets[index]) + (8 if int(self.codes[index]) & CMD1 else 4)
+
+    def fault(self, index: int) -> NpuError:
+        """Why the command at ``bad`` cannot be executed."""
+        offset = int(self.offsets[index])
+        word = int(self.params[index]) << 16 | int(self.codes[index]) & 0x3FF
+        if self.row_exists(index):
+            row = self.row(index)
+            if self.next_offset(index) > self.size:
+                return NpuError("parse", "the stream ends inside this command", name=row.name, offset=offset)
+            unknown = int(self.params[index]) & ~row.allowed
+            reason = f"parameter bits {unknown:#06x} have no meaning" if unknown else "reserved bits [13:10] are set"
+            return NpuError("parse", reason, name=row.name, offset=offset, operands=self.operands(index))
+        try:
+            self.row(index)
+        except NpuError as error:
+            return error
+        return NpuError("parse", f"malformed word {word:#010x}", name="command", offset=offset)
+
+    def row_exists(self, index: int) -> bool:
+        """Whether the product has the command."""
+        return int(self.codes[index]) in self.instructions.by_code
+
+
+def decode(stream: bytes, product: str) -> Commands:
+    """Split a stream into commands.
+
+    Raises
+    ------
+    NpuError: kind ``parse``, when the length is not a multiple of four. Malformed commands only set ``bad``, since a
+    stream may stop before it reaches them.
+    """
+    if len(stream) % 4:
+        raise NpuError("parse", f"the stream has {len(stream)} bytes, not a multiple of 4", name="stream", offset=0)
+    words = np.frombuffer(stream, "<u4")
+    double = (words >> 14) & 3 == 1
+    first = _first_words(double)
+    where = np.flatnonzero(first)
+    heads = words[where]
+    two = double[where]
+    following = np.minimum(where + 1, max(words.size - 1, 0))
+    data = np.where(two, words[following] if words.size else heads, 0).astype(np.int64)
+    codes = (heads & 0x3FF) | (two * np.uint32(CMD1))
+    params = (heads >> 16).astype(np.int64)
+
+    tables = _tables(product)
+    register = tables.register[codes]
+    malformed = (heads & 0x3C00 != 0) | (heads >> 15 & 1 != 0)
+    malformed |= (register == _NO_COMMAND) | (params & tables.reserved[codes] != 0)
+    if where.size and two[-1] and where[-1] + 1 >= words.size:
+        malformed[-1] = True
+    found = np.flatnonzero(malformed)
+    return Commands(
+        instructions=instruction_set(product),
+        size=len(stream),
+        offsets=where.astype(np.int64) * 4,
+        codes=codes,
+        params=params,
+        data=data,
+        register=register,
+        values=_values(tables.kind[codes], params, data),
+        operations=np.flatnonzero(register == _OPERATION),
+        bad=int(found[0]) if found.size else where.size,
+    )
+
+
+def _first_words(double: Array) -> Array:
+    """Which words start a command, ``bool [n]``."""
+    if not double.size:
+        return double.copy()
+    index = np.arange(double.size)
+    starts = double.copy()
+    starts[1:] &= ~double[:-1]
+    run_start = np.maximum.accumulate(np.where(starts, index, 0))
+    odd = (index - run_start) & 1 == 1
+    data = double & odd
+    # The word after a run belongs to the run's last command when that command is a first word.
+    data[1:] |= ~double[1:] & double[:-1] & ~odd[:-1]
+    first: Array = ~data
+    return first
+
+
+def _values(kind: Array, params: Ints, data: Ints) -> Ints:
+    """What each command sets its register to, by the kind of its row."""
+    wide = data | (params & 0xFF) << 32
+    signed = (wide ^ (1 << 39)) - (1 << 39)
+    return np.select(
+        [kind == _KINDS["param"], kind == _KINDS["address"], kind == _KINDS["stride"], kind == _KINDS["word"]],
+        [params, wide, signed, data],
+        data | params << 32,
+    )
