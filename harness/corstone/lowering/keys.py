@@ -1,0 +1,107 @@
+"""Cache keys: hashes of everything that decides a program's bytes, computed without importing torch.
+
+Two kinds. A *source key* hashes the request as the caller wrote it; under it lie the files that the source was made of,
+so that a warm run needs only hash those. A *program key* hashes the quantized graph with its weights and the options:
+equal graphs share a program. A comment in the harness changes neither; a scale, a flag or a tool's version both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from corstone.lowering.request import EXPORTED, Array, LowerRequest, SourceRef
+from corstone.quantize.policies import fingerprint, policy
+
+# Raise when the harness itself lowers differently: new passes, another order of stages.
+PIPELINE = 1
+
+_DISTRIBUTIONS = {
+    "torch": "torch",
+    "torchao": "torchao",
+    "executorch": "executorch",
+    "vela": "ethos-u-vela",
+    "tosa": "tosa-tools",
+}
+
+
+@lru_cache(maxsize=1)
+def tool_versions() -> dict[str, str]:
+    """Versions of what makes programs; ``missing`` where a distribution is not installed."""
+    found = {}
+    for name, distribution in _DISTRIBUTIONS.items():
+        try:
+            found[name] = metadata.version(distribution)
+        except metadata.PackageNotFoundError:
+            found[name] = "missing"
+    return found | {"python": platform.python_version()}
+
+
+def digest(data: object) -> str:
+    """sha256 of plain data, hex."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def file_sha256(path: Path) -> str:
+    """sha256 of a file, hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def array_digest(arrays: tuple[Array, ...]) -> str:
+    """sha256 over dtypes, shapes and bytes of arrays, hex."""
+    total = hashlib.sha256()
+    for array in arrays:
+        total.update(f"{array.dtype.str}{array.shape};".encode())
+        total.update(np.ascontiguousarray(array).tobytes())
+    return total.hexdigest()
+
+
+def lowering_options(request: LowerRequest) -> dict[str, Any]:
+    """Options of the stages behind the quantized graph, and the tools' versions."""
+    return {
+        "target": request.target,
+        "memory_mode": request.memory_mode,
+        "system_config": request.system_config,
+        "vela_flags": list(request.vela_flags),
+        "versions": tool_versions(),
+        "pipeline": PIPELINE,
+    }
+
+
+def source_key(request: LowerRequest, ref: SourceRef) -> str:
+    """Key of the request as written; the dependencies are kept under it."""
+    calibration = request.calibration_sets(ref)
+    examples = request.example_inputs(ref)
+    return digest(
+        {
+            # An exported file is its content; where it lies does not matter.
+            "source": [ref.kind, file_sha256(Path(ref.where)) if ref.kind == EXPORTED else ref.where, ref.attribute],
+            "quantization": fingerprint(policy(request.policy, request.bits), request.bits),
+            "inputs": [[x.dtype.str, list(x.shape)] for x in examples],
+            "calibration": [array_digest(inputs) for inputs in calibration],
+            "seed": request.seed,
+            "label": request.label or ref.label,
+            "options": lowering_options(request),
+        }
+    )
+
+
+def program_key(graph_sha256: str, request: LowerRequest, ref: SourceRef) -> str:
+    """Key of the program: quantized graph, options, and the names that the Program carries."""
+    return digest(
+        {
+            "graph": graph_sha256,
+            "label": request.label or ref.label,
+            "policy": request.policy,
+            "bits": request.bits,
+            "options": lowering_options(request),
+        }
+    )

@@ -1,0 +1,43 @@
+"""From a float graph to a quantized one: prepare, calibrate, convert. Needs torch and ExecuTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from executorch.backends.arm.ethosu import EthosUCompileSpec
+from executorch.backends.arm.quantizer import (
+    EthosUQuantizer,
+    get_symmetric_a16w8_quantization_config,
+    get_symmetric_quantization_config,
+)
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+
+from corstone.quantize.annotator import DomainQuantizer
+from corstone.quantize.policies import OBSERVER_EPS, Policy, policy
+
+
+def activation_config(bits: int) -> Any:
+    """ExecuTorch's quantization config: int8 activations for 8, int16 activations and int8 weights for 16."""
+    if bits == 8:
+        return get_symmetric_quantization_config(eps=OBSERVER_EPS)
+    return get_symmetric_a16w8_quantization_config(epsilon=OBSERVER_EPS)
+
+
+def build_quantizer(target: str, policy_name: str, bits: int) -> Any:
+    """ExecuTorch's Ethos-U quantizer for ``target``, with our annotator before it unless the policy is ``upstream``."""
+    chosen = policy(policy_name, bits)
+    config = activation_config(bits)
+    quantizer = EthosUQuantizer(EthosUCompileSpec(target))
+    quantizer.set_global(config)
+    if chosen is not Policy.UPSTREAM:
+        quantizer.add_quantizer(DomainQuantizer(chosen, bits, config))
+    return quantizer
+
+
+def quantize(graph: Any, calibration: Sequence[tuple[Any, ...]], target: str, policy_name: str, bits: int) -> Any:
+    """Quantize a graph module (``ExportedProgram.module()``) with one forward pass per calibration input set."""
+    prepared = prepare_pt2e(graph, build_quantizer(target, policy_name, bits))
+    for inputs in calibration:
+        prepared(*inputs)
+    return convert_pt2e(prepared)
