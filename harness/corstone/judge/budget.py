@@ -47,3 +47,18 @@ class Budget:
 
 
 EVERYWHERE = Region(-math.inf, math.inf, "everywhere")
+
+DEFAULT_SHARE = 1 / 16
+
+
+def default_budget(qmin: int, qmax: int) -> Budget:
+    """The budget of a network that brought none: one sixteenth of the output's codes (16 at int8, 4,096 at int16).
+
+    Wide enough for the rounding a whole network gathers, narrow enough to catch an answer that is plainly wrong (a
+    table that holds 0 at the edge of acos is half the range off). The verdict says that it was used.
+    """
+    return Budget(
+        EVERYWHERE,
+        (qmax - qmin + 1) * DEFAULT_SHARE,
+        "default, since the network brought no budget: one sixteenth of the output's code range",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -35,11 +36,39 @@ class WorstElement:
 
 
 @dataclass(frozen=True)
+class RegionResult:
+    """One region of a budget: how many elements fell into it, their largest error and the share of the budget used."""
+
+    name: str
+    count: int
+    max_lsb: float
+    budget_lsb: float
+    share: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class StageDistance:
+    """How far one stage's answer is from the stage before it, over all elements of all outputs.
+
+    ``differing`` counts elements that moved by more than half an LSB; ``worst_index`` is the flat index of the largest
+    step, None when nothing moved.
+    """
+
+    earlier: str
+    later: str
+    max_lsb: float
+    max_abs: float
+    differing: int
+    worst_index: int | None = None
+
+
+@dataclass(frozen=True)
 class Comparison:
     """One output against one reference.
 
     ``exact`` says that every bit had to agree. ``budget_lsb`` is None for exact comparisons; ``budget_share`` is the
-    largest error over its budget (1.0 = used up), taken per region of the budget.
+    largest error over its budget (1.0 = used up), taken per region of the budget (``regions`` has them all).
     """
 
     reference: str
@@ -54,6 +83,7 @@ class Comparison:
     budget_share: float | None = None
     worst: tuple[WorstElement, ...] = ()
     note: str = ""
+    regions: tuple[RegionResult, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,6 +96,7 @@ class Verdict:
     hint: str = ""
     comparisons: tuple[Comparison, ...] = ()
     first_difference: str = ""
+    stages: tuple[StageDistance, ...] = ()
     notes: tuple[str, ...] = ()
     evidence: dict[str, str] = field(default_factory=dict)
 
@@ -83,26 +114,64 @@ class Verdict:
         return 4
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for reports."""
-        return asdict(self)
+        """Plain data for reports: NaN and infinities become the words ``NaN``, ``Infinity`` and ``-Infinity``.
+
+        JSON has no such numbers, and a browser refuses a file that holds them.
+        """
+        plain: dict[str, Any] = _without_nonfinite(asdict(self))
+        return plain
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Verdict:
-        """Inverse of ``to_json``."""
-        data = dict(data)
-        comparisons = tuple(
-            Comparison(
-                **{
-                    **c,
-                    "worst": tuple(WorstElement(**{**w, "index": tuple(w["index"])}) for w in c["worst"]),
-                }
-            )
-            for c in data.pop("comparisons")
-        )
+        """Inverse of ``to_json``; fields that a newer version added are ignored, missing ones take their default."""
+        data = _known(Verdict, data)
+        comparisons = tuple(_comparison(_with_nonfinite(c)) for c in data.pop("comparisons", ()))
+        stages = tuple(StageDistance(**_known(StageDistance, _with_nonfinite(s))) for s in data.pop("stages", ()))
         return Verdict(
             outcome=Outcome(data.pop("outcome")),
             cause=Cause(data.pop("cause")),
             comparisons=comparisons,
-            notes=tuple(data.pop("notes")),
+            stages=stages,
+            notes=tuple(data.pop("notes", ())),
             **data,
         )
+
+
+def _comparison(data: dict[str, Any]) -> Comparison:
+    data = _known(Comparison, data)
+    data["worst"] = tuple(
+        WorstElement(**{**_known(WorstElement, w), "index": tuple(w["index"])}) for w in data.get("worst", ())
+    )
+    data["regions"] = tuple(RegionResult(**_known(RegionResult, r)) for r in data.get("regions", ()))
+    return Comparison(**data)
+
+
+def _known(kind: Any, data: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name in kind.__dataclass_fields__}
+
+
+_WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+# Only these fields are numbers: text that happens to say "NaN" stays text.
+_NUMBERS = {
+    "expected", "got", "distance_lsb", "input_value", "max_lsb", "max_abs", "budget_lsb", "budget_share", "share",
+}  # fmt: skip
+
+
+def _without_nonfinite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_nonfinite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nonfinite(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _with_nonfinite(value: Any, name: str = "") -> Any:
+    if isinstance(value, dict):
+        return {k: _with_nonfinite(v, k) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_with_nonfinite(v, name) for v in value]
+    if isinstance(value, str) and name in _NUMBERS:
+        return _WORDS.get(value, value)
+    return value

@@ -1,0 +1,160 @@
+"""Device against the float64 network: within the budget of each region, or FAILED with cause ``accuracy``.
+
+Left out of this judgement, and counted in its note: inputs outside the network's domain (bits alone judge them). An
+infinite float answer is compared with the end of the output's range, since saturation is right there; NaN from an
+in-domain input, and NaN or infinity from the device where float is finite, is infinitely far.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corstone.judge.budget import EVERYWHERE, Budget
+from corstone.judge.codes import dequantize, real_values
+from corstone.judge.domain import Domain
+from corstone.judge.elements import InputView, worst_elements
+from corstone.judge.verdict import Comparison, RegionResult
+from corstone.program import QParams
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The comparison, and per element what it is made of: error in LSB [N], budget [N], judged or not [N]."""
+
+    comparison: Comparison
+    error: Floats
+    allowed: Floats
+    judged: npt.NDArray[np.bool_]
+
+
+def compare_accuracy(
+    output: int,
+    reference: Array,
+    got: Array,
+    qparams: QParams | None,
+    view: InputView | None,
+    budgets: Sequence[Budget],
+    domain: Domain | None,
+) -> Accuracy:
+    """One output against float64, both in the output's shape; ``budgets`` as ``Budget`` describes them.
+
+    With no budget the error is measured and nothing fails, which the note says.
+    """
+    expected = saturated(reference.reshape(-1).astype(np.float64), qparams)
+    device = real_values(got.reshape(-1), qparams)
+    judged = np.ones(device.size, np.bool_) if view is None or domain is None else domain.holds(view.values)
+    error = np.where(judged, error_lsb(expected, device, got.dtype, qparams), 0.0)
+    allowed, region = _budget_of_each(view, budgets, device.size)
+    regions = _regions(error, judged, region, budgets)
+    worst_region = max(regions, key=lambda r: r.share, default=None)
+    over = judged & (error > allowed)
+    # Worst by what matters: elements over their budget before any that keep it, then by distance.
+    listed = np.where(over, error + 1e30, error) if over.any() else error
+    worst = worst_elements(expected, device, np.where(judged, listed, 0.0), got.shape, view)
+    flat = [int(np.ravel_multi_index(w.index, got.shape)) if got.shape else 0 for w in worst]
+    return Accuracy(
+        Comparison(
+            reference="float",
+            output=output,
+            count=device.size,
+            differing=int(np.count_nonzero(over)),
+            max_lsb=float(error.max(initial=0.0)),
+            max_abs=_max_abs(expected, device, judged),
+            exact=False,
+            passed=not over.any(),
+            budget_lsb=None if worst_region is None else worst_region.budget_lsb,
+            budget_share=None if worst_region is None else worst_region.share,
+            worst=tuple(
+                type(w)(w.index, w.expected, w.got, float(error[at]), w.input_value, w.input_code)
+                for w, at in zip(worst, flat, strict=True)
+            ),
+            note=_note(judged, budgets),
+            regions=regions,
+        ),
+        error,
+        allowed,
+        judged,
+    )
+
+
+def saturated(expected: Floats, qparams: QParams | None) -> Floats:
+    """Infinities moved to the ends of the output's range, where the output is quantized."""
+    if qparams is None or not np.isinf(expected).any():
+        return expected
+    ends = dequantize(np.array([qparams.qmin, qparams.qmax]), qparams).astype(np.float64)
+    return np.where(np.isinf(expected), np.where(expected > 0, ends[1], ends[0]), expected)
+
+
+def error_lsb(expected: Floats, got: Floats, dtype: np.dtype[Any], qparams: QParams | None) -> Floats:
+    """Distance in output steps; without a scale in integer steps, or in units in the last place of ``dtype``."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        distance = np.abs(expected - got)
+        if qparams is not None:
+            distance = distance / qparams.scale
+        elif dtype.kind == "f":
+            distance = distance / np.spacing(np.abs(expected).astype(dtype)).astype(np.float64)
+    same = (expected == got) | (np.isnan(expected) & np.isnan(got))
+    special = ~(np.isfinite(expected) & np.isfinite(got))
+    result: Floats = np.where(same, 0.0, np.where(special, np.inf, distance))
+    return result
+
+
+def _budget_of_each(
+    view: InputView | None, budgets: Sequence[Budget], count: int
+) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Allowed error [N] and index of the budget that gave it [N]; the first region that holds an input counts."""
+    if not budgets:
+        return np.full(count, np.inf), np.full(count, -1, np.int64)
+    strictest = min(range(len(budgets)), key=lambda i: budgets[i].max_lsb)
+    region = np.full(count, strictest, np.int64)
+    if view is None:
+        everywhere = [i for i, b in enumerate(budgets) if b.region.lo == -math.inf and b.region.hi == math.inf]
+        region[:] = everywhere[0] if everywhere else strictest
+    else:
+        for i in reversed(range(len(budgets))):
+            inside = (view.values >= budgets[i].region.lo) & (view.values <= budgets[i].region.hi)
+            region[inside] = i
+    return np.array([b.max_lsb for b in budgets])[region], region
+
+
+def _regions(
+    error: Floats, judged: npt.NDArray[np.bool_], region: npt.NDArray[np.int64], budgets: Sequence[Budget]
+) -> tuple[RegionResult, ...]:
+    results = []
+    for i, budget in enumerate(budgets):
+        mine = judged & (region == i)
+        largest = float(error[mine].max(initial=0.0))
+        if budget.max_lsb > 0:
+            share = largest / budget.max_lsb if math.isfinite(budget.max_lsb) else 0.0
+        else:
+            share = math.inf if largest > 0 else 0.0
+        results.append(RegionResult(budget.region.name, int(mine.sum()), largest, budget.max_lsb, share, budget.reason))
+    return tuple(results)
+
+
+def _max_abs(expected: Floats, got: Floats, judged: npt.NDArray[np.bool_]) -> float:
+    with np.errstate(invalid="ignore"):
+        distance = np.abs(expected[judged] - got[judged])
+    same = (expected[judged] == got[judged]) | (np.isnan(expected[judged]) & np.isnan(got[judged]))
+    distance = np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance))
+    return float(distance.max(initial=0.0))
+
+
+def _note(judged: npt.NDArray[np.bool_], budgets: Sequence[Budget]) -> str:
+    notes = []
+    if outside := int(np.count_nonzero(~judged)):
+        notes.append(f"{outside} of {judged.size} inputs lie outside the domain and are judged by bits alone")
+    if not budgets:
+        notes.append("measured, not judged: the network brought no budget and the output has no scale")
+    elif all(b.region == EVERYWHERE and b.reason.startswith("default") for b in budgets):
+        notes.append(f"judged by the {budgets[0].reason}")
+    return "; ".join(notes)

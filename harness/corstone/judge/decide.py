@@ -1,0 +1,270 @@
+"""The judgement: a capture, its program, the references and the budgets make one verdict.
+
+Order: how the boot ended; count, size, shape and dtype of the outputs; every bit against each exact reference;
+findings about the network's domain; distance to float. Everything is judged and kept, and the worst outcome decides.
+Among FAILED the cause is shape, then bits, then out-of-domain, then accuracy; a reference that calls the answer
+unpredictable explains differing bits, so then out-of-domain comes before bits. The rest become notes. Leaves out
+loading and storing (``stored``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corstone.capture import Capture
+from corstone.causes import Cause, Outcome
+from corstone.judge import words
+from corstone.judge.accuracy import Accuracy, compare_accuracy
+from corstone.judge.bits import compare_bits
+from corstone.judge.budget import Budget, default_budget
+from corstone.judge.divergences import divergence_notes
+from corstone.judge.domain import Domain, DomainFinding, spoilt_codes
+from corstone.judge.elements import InputView, input_view
+from corstone.judge.hints import untouched
+from corstone.judge.reference import FAKE_QUANTIZED, FLOAT, ReferenceResult, Status
+from corstone.judge.stages import first_over_budget, stage_distances
+from corstone.judge.structure import arrays, check_bytes, check_reference
+from corstone.judge.verdict import Comparison, Verdict
+from corstone.program import Program, QParams
+
+Array = npt.NDArray[Any]
+
+
+@dataclass
+class _Case:
+    """What the steps below share: device outputs as arrays, and what has been found so far."""
+
+    capture: Capture
+    program: Program
+    device: list[Array]
+    inputs: list[Array]
+    qparams: list[QParams | None]
+    comparisons: list[Comparison] = field(default_factory=list)
+    failures: list[Verdict] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    unpredictable: bool = False
+
+    def view(self, output: int) -> InputView | None:
+        qparams = self.program.input_qparams[0] if self.program.input_qparams else None
+        return input_view(self.inputs, qparams, self.device[output].size)
+
+
+def judge(
+    capture: Capture,
+    program: Program,
+    references: Sequence[ReferenceResult],
+    budgets: Sequence[Budget] = (),
+    stimulus: str = "",
+    *,
+    domain: Domain | None = None,
+    findings: Sequence[DomainFinding] = (),
+    operators: Collection[tuple[str, str]] = (),
+) -> Verdict:
+    """The verdict of one capture.
+
+    Parameters
+    ----------
+    references: exact ones (table, tosa, vgf), ``float`` and ``fake-quantized``; at least one must have an answer.
+    budgets: of the float comparison; none means ``default_budget`` where the output is quantized.
+    stimulus: name of the inputs, for the words of the verdict.
+    domain: of a network with one input; None where the network did not say.
+    findings: of the domain guard, or of any look at the lowered graph.
+    operators: ``(operator, dtype)`` pairs of the TOSA graph, for known divergences.
+    """
+    notes = [*capture.notes, *program.notes, *divergence_notes(program.target, operators)]
+    ended = capture.ending
+    if ended.outcome is not Outcome.PASSED:
+        return Verdict(
+            ended.outcome, ended.cause, ended.message, ended.hint, notes=tuple(notes), evidence=dict(ended.evidence)
+        )
+    if ended.cause is not Cause.NONE:
+        notes.append(f"{ended.cause}: {ended.message}")
+    canary = canary_of(capture)
+    raw = capture.output_bytes()
+    if broken := check_bytes(raw, program.outputs, canary):
+        return replace(broken, notes=tuple(notes), evidence=dict(ended.evidence))
+    notes += [
+        f"output {i}: {text}" for i, data in enumerate(raw) if (text := untouched(data, canary)) not in ("", "all")
+    ]
+
+    inputs, unread = _inputs(capture, program)
+    notes += unread
+    qparams = list(program.output_qparams) or [None] * len(program.outputs)
+    case = _Case(capture, program, arrays(raw, program.outputs), inputs, qparams, notes=notes)
+    usable = _usable(case, references)
+    _domain(case, domain, findings)
+    for reference in usable:
+        if reference.name not in (FLOAT, FAKE_QUANTIZED):
+            _bits(case, reference)
+    accuracy = _accuracy(case, usable, budgets, domain)
+    return _decide(case, usable, accuracy, stimulus)
+
+
+def canary_of(capture: Capture) -> bytes:
+    """The pattern that filled the output memory before the boot, from the evidence; empty when none was kept."""
+    text = capture.evidence.get("canary", "")
+    return bytes.fromhex(text) if re.fullmatch(r"(?:[0-9a-fA-F]{2})+", text) else b""
+
+
+def _inputs(capture: Capture, program: Program) -> tuple[list[Array], list[str]]:
+    """Inputs as arrays; a capture whose inputs were removed is judged without them, and says so."""
+    try:
+        raw = capture.input_bytes()
+    except FileNotFoundError as error:
+        return [], [f"inputs are not in the capture any more ({error.filename}): regions and domain are not looked at"]
+    if [len(r) for r in raw] != [spec.size_bytes for spec in program.inputs]:
+        return [], ["stored inputs do not fit the program: regions and domain are not looked at"]
+    return arrays(raw, program.inputs), []
+
+
+def _usable(case: _Case, references: Sequence[ReferenceResult]) -> list[ReferenceResult]:
+    """References with an answer of the right form; the others become failures or notes."""
+    usable = []
+    for reference in references:
+        if reference.status is Status.UNPREDICTABLE:
+            case.unpredictable = True
+            case.failures.append(
+                Verdict(
+                    Outcome.FAILED,
+                    Cause.OUT_OF_DOMAIN,
+                    f"the {reference.name} reference calls this network's answer unpredictable: "
+                    f"{reference.message or 'no reason given'}",
+                    hint="a finding about the network, not about the device: repair its tables or its input range",
+                )
+            )
+        elif reference.status is Status.ERROR:
+            case.failures.append(
+                Verdict(Outcome.ERROR, Cause.REFERENCE, f"the {reference.name} reference broke: {reference.message}")
+            )
+        elif reference.status is Status.UNAVAILABLE:
+            case.notes.append(f"no {reference.name} reference: {reference.message or 'not available'}")
+        elif wrong := check_reference(reference, case.program.outputs):
+            case.failures.append(wrong)
+        else:
+            usable.append(reference)
+    if not any(r.name not in (FLOAT, FAKE_QUANTIZED) for r in usable) and not case.failures:
+        case.failures.append(
+            Verdict(
+                Outcome.ERROR,
+                Cause.REFERENCE,
+                "there is no exact reference to judge the bits by",
+                hint="give the TOSA graph with the program, or install the reference that the notes name",
+            )
+        )
+    return usable
+
+
+def _domain(case: _Case, domain: Domain | None, findings: Sequence[DomainFinding]) -> None:
+    """Failures and notes about codes outside the domain; codes that the stimulus did not reach are notes."""
+    for finding in findings:
+        if finding.fatal:
+            case.failures.append(Verdict(Outcome.FAILED, Cause.OUT_OF_DOMAIN, finding.message, finding.hint))
+        else:
+            case.notes.append(finding.message)
+    qparams = case.program.input_qparams[0] if len(case.program.input_qparams) == 1 else None
+    if domain is None or qparams is None:
+        return
+    spoilt = spoilt_codes(domain, qparams)
+    if not spoilt.size:
+        return
+    text, hint = words.spoilt(spoilt, domain, qparams)
+    view = case.view(0)
+    if view is not None and view.codes is not None and np.isin(spoilt, view.codes).any():
+        case.failures.append(Verdict(Outcome.FAILED, Cause.OUT_OF_DOMAIN, text, hint))
+    else:
+        case.notes.append(f"{text} (not reached by this stimulus)")
+
+
+def _bits(case: _Case, reference: ReferenceResult) -> None:
+    for i, (expected, got) in enumerate(zip(reference.outputs, case.device, strict=True)):
+        comparison = compare_bits(reference.name, i, expected, got, case.qparams[i], case.view(i))
+        case.comparisons.append(comparison)
+        if not comparison.passed:
+            case.failures.append(
+                Verdict(Outcome.FAILED, Cause.BITS, words.bits(comparison), words.bits_hint(comparison))
+            )
+
+
+def _accuracy(
+    case: _Case, usable: Sequence[ReferenceResult], budgets: Sequence[Budget], domain: Domain | None
+) -> list[Accuracy]:
+    reference = next((r for r in usable if r.name == FLOAT), None)
+    if reference is None:
+        case.notes.append("accuracy was not judged: there is no float reference")
+        return []
+    results = []
+    for i, (expected, got) in enumerate(zip(reference.outputs, case.device, strict=True)):
+        qparams = case.qparams[i]
+        chosen = list(budgets)
+        if not chosen and qparams is not None:
+            chosen = [default_budget(qparams.qmin, qparams.qmax)]
+        result = compare_accuracy(i, expected, got, qparams, case.view(i), chosen, domain)
+        results.append(result)
+        case.comparisons.append(result.comparison)
+        if not result.comparison.passed:
+            case.failures.append(
+                Verdict(
+                    Outcome.FAILED,
+                    Cause.ACCURACY,
+                    words.accuracy(result.comparison),
+                    words.accuracy_hint(result, case.view(i)),
+                )
+            )
+    return results
+
+
+_CAUSES = (Cause.SHAPE, Cause.BITS, Cause.OUT_OF_DOMAIN, Cause.ACCURACY)
+_UNPREDICTABLE = (Cause.SHAPE, Cause.OUT_OF_DOMAIN, Cause.BITS, Cause.ACCURACY)
+
+
+def _decide(
+    case: _Case,
+    usable: Sequence[ReferenceResult],
+    accuracy: Sequence[Accuracy],
+    stimulus: str,
+) -> Verdict:
+    answers: dict[str, Sequence[Array]] = {r.name: r.outputs for r in usable} | {"device": case.device}
+    dtypes = [a.dtype for a in case.device]
+    stages = stage_distances(answers, case.qparams, dtypes)
+    common = {"comparisons": tuple(case.comparisons), "stages": stages, "evidence": dict(case.capture.evidence)}
+    if not case.failures:
+        reason = words.passed(case.comparisons, stimulus)
+        return Verdict(Outcome.PASSED, Cause.NONE, reason, notes=tuple(case.notes), **common)  # type: ignore[arg-type]
+    order = _UNPREDICTABLE if case.unpredictable else _CAUSES
+    ranked = sorted(
+        case.failures, key=lambda v: (v.outcome.severity, order.index(v.cause) if v.cause in order else len(order))
+    )
+    first, others = ranked[0], ranked[1:]
+    notes = [*case.notes, *(f"also {v.cause}: {v.reason}" for v in others)]
+    return Verdict(
+        first.outcome,
+        first.cause,
+        first.reason,
+        first.hint,
+        first_difference=_first_difference(case, answers, accuracy),
+        notes=tuple(dict.fromkeys(notes)),
+        **common,  # type: ignore[arg-type]
+    )
+
+
+def _first_difference(case: _Case, answers: dict[str, Sequence[Array]], accuracy: Sequence[Accuracy]) -> str:
+    """The stage, in words, at which the answer first went wrong; bits before accuracy, since they say more."""
+    exact = {c.reference: c for c in case.comparisons if c.exact and not c.passed}
+    if exact:
+        return words.disagreement(exact, {c.reference for c in case.comparisons if c.exact and c.passed})
+    for i, result in enumerate(accuracy):
+        if result.comparison.passed or not result.comparison.worst:
+            continue
+        index = result.comparison.worst[0].index
+        at = int(np.ravel_multi_index(index, case.device[i].shape)) if index else 0
+        values = {name: outputs[i] for name, outputs in answers.items()}
+        stage = first_over_budget(values, at, float(result.allowed[at]), case.qparams[i], case.device[i].dtype)
+        if stage:
+            return words.left_budget(stage, answers)
+    return ""

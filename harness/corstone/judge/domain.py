@@ -1,0 +1,64 @@
+"""Domains: where a network means something, and findings about quantized codes that lie outside.
+
+Leaves out the guard, which scans whole graphs and table nodes (its findings arrive here as ``DomainFinding``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corstone.judge.codes import dequantize, quantize
+from corstone.program import QParams
+
+
+@dataclass(frozen=True)
+class Domain:
+    """An interval of real input values; ``lo_open`` and ``hi_open`` say that the end itself is outside."""
+
+    lo: float = -math.inf
+    hi: float = math.inf
+    lo_open: bool = False
+    hi_open: bool = False
+
+    def holds(self, values: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.bool_]:
+        """Element-wise membership; NaN is outside."""
+        above = values > self.lo if self.lo_open else values >= self.lo
+        below = values < self.hi if self.hi_open else values <= self.hi
+        result: npt.NDArray[np.bool_] = above & below
+        return result
+
+    def __str__(self) -> str:
+        return f"{'(' if self.lo_open else '['}{self.lo:g}, {self.hi:g}{')' if self.hi_open else ']'}"
+
+
+@dataclass(frozen=True)
+class DomainFinding:
+    """Something about the network, found without the device: a code, a table node or a reference outside the domain.
+
+    ``fatal`` findings make the verdict FAILED with cause out-of-domain; others become notes.
+    """
+
+    message: str
+    hint: str = ""
+    fatal: bool = True
+
+
+def spoilt_codes(domain: Domain, qparams: QParams) -> npt.NDArray[np.int64]:
+    """Codes that in-domain inputs round to, although the value they stand for lies outside the domain.
+
+    With an observer's scale 0.007839 the input -1.0 becomes code -128, which stands for -1.0034: acos has no value
+    there. Returns int64 [N], ascending; empty when the domain's ends are infinite or the parameters fit it.
+    """
+    if not (math.isfinite(domain.lo) and math.isfinite(domain.hi)):
+        return np.empty(0, np.int64)
+    # Just inside an open end: the nearest float32 is as close as an input can come.
+    lo = np.nextafter(np.float32(domain.lo), np.float32(math.inf)) if domain.lo_open else np.float32(domain.lo)
+    hi = np.nextafter(np.float32(domain.hi), np.float32(-math.inf)) if domain.hi_open else np.float32(domain.hi)
+    first, last = (int(c) for c in quantize(np.array([lo, hi], np.float32), qparams))
+    codes = np.arange(first, last + 1, dtype=np.int64)
+    return codes[~domain.holds(dequantize(codes, qparams))]

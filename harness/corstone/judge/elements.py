@@ -1,0 +1,66 @@
+"""The worst elements of a comparison: where they are, what went in, what was expected and what came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from corstone.judge.codes import quantize, real_values
+from corstone.judge.verdict import WorstElement
+from corstone.program import QParams
+
+Array = npt.NDArray[Any]
+KEPT = 8
+
+
+@dataclass(frozen=True)
+class InputView:
+    """The one input of an elementwise network, flat: its real values and, where it is quantized, its codes.
+
+    ``values`` float64 [N]; ``codes`` int64 [N] or None.
+    """
+
+    values: npt.NDArray[np.float64]
+    codes: npt.NDArray[np.int64] | None
+
+
+def input_view(inputs: list[Array], qparams: QParams | None, count: int) -> InputView | None:
+    """The input beside an output of ``count`` elements, or None when elements do not correspond.
+
+    They correspond when there is one input with as many elements: the judge cannot see more from outside, so a
+    network that permutes its elements shows inputs by position.
+    """
+    if len(inputs) != 1 or inputs[0].size != count or inputs[0].dtype.kind not in "fiu":
+        return None
+    flat = inputs[0].reshape(-1)
+    values = real_values(flat, qparams)
+    if flat.dtype.kind in "iu":
+        return InputView(values, flat.astype(np.int64))
+    return InputView(values, None if qparams is None else quantize(flat, qparams))
+
+
+def worst_elements(
+    expected: Array, got: Array, distance: npt.NDArray[np.float64], shape: tuple[int, ...], view: InputView | None
+) -> tuple[WorstElement, ...]:
+    """The ``KEPT`` elements with the largest distance, worst first, ties by index.
+
+    ``expected``, ``got`` and ``distance`` are flat [N]; elements at distance 0 are left out. NaN in ``distance``
+    counts as infinite.
+    """
+    distance = np.where(np.isnan(distance), np.inf, distance)
+    moved = np.flatnonzero(distance > 0)
+    order = moved[np.argsort(-distance[moved], kind="stable")][:KEPT]
+    return tuple(
+        WorstElement(
+            index=tuple(int(i) for i in np.unravel_index(int(at), shape)) if shape else (),
+            expected=float(expected[at]),
+            got=float(got[at]),
+            distance_lsb=float(distance[at]),
+            input_value=None if view is None else float(view.values[at]),
+            input_code=None if view is None or view.codes is None else int(view.codes[at]),
+        )
+        for at in order
+    )
