@@ -18,6 +18,7 @@ from corstone.emulator.npu.errors import NpuError
 from corstone.emulator.npu.instructions import CMD1
 from corstone.emulator.npu.machine import Machine
 from corstone.emulator.npu.memory import Memory
+from corstone.emulator.npu.ops_conv import build_conv
 from corstone.emulator.npu.ops_elementwise import build_elementwise
 from corstone.emulator.npu.ops_pool import build_pool
 from corstone.emulator.npu.plan import Plan
@@ -175,6 +176,10 @@ class Run:
             return build_pool(self.machine, regs, str(mode))
         if name == "ELEMENTWISE":
             return build_elementwise(self.machine, regs, str(mode))
+        if name in ("CONV", "DEPTHWISE"):
+            return build_conv(
+                self.machine, regs, depthwise=name == "DEPTHWISE", weights_ifm2=bool(operands.get("weights_ifm2"))
+            )
         raise NpuError("unsupported", f"{name} is not modelled")
 
     def _traced(self, operation: int, plan: Plan, pointers: list[int], start: int) -> None:

@@ -39,6 +39,11 @@ class Input(Protocol):
         ...
 
     @property
+    def shape(self) -> Shape:
+        """Height, width and depth, 1 where broadcast."""
+        ...
+
+    @property
     def zero_point(self) -> int:
         """What is subtracted from every element."""
         ...
@@ -66,6 +71,11 @@ class MemoryInput:
     def dtype(self) -> DType:
         """The element type."""
         return self.geometry.dtype
+
+    @property
+    def shape(self) -> Shape:
+        """Height, width and depth."""
+        return self.geometry.shape
 
     @property
     def size_bytes(self) -> int:
@@ -112,6 +122,7 @@ class ScalarInput:
     dtype: DType
     zero_point: int
     size_bytes: int = 0
+    shape: Shape = (1, 1, 1)
 
     def load(self, _machine: Machine, _pointers: list[int]) -> Array:
         """See ``Input``."""

@@ -80,9 +80,8 @@ class OutputStage:
         return natural and top + bits <= 53
 
     def finish_float(self, accumulators: Array, internal: Bytes, channels: ChannelScale) -> Array:
-        """``accumulators: float64 [..., C]``, overwritten, holding integers; only where ``float_ready``."""
-        values = accumulators
-        values += channels.bias
+        """``accumulators: float [..., C]``, holding integers; only where ``float_ready``."""
+        values: Array = accumulators + channels.bias
         values *= np.ldexp(channels.multiplier.astype(np.float64), -channels.shift.astype(np.int32))
         # Shifted so that the lowest stored value is 0, truncation is the floor that half-up rounding wants.
         values += 0.5 + (self.zero_point - self.low)
