@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from corstone.program import Program, TensorSpec
+from corstone.runners import Runner, elf_runner, runner
 
 HERE = Path(__file__).parent
 U55 = "FVP_Corstone_SSE-300_Ethos-U55"
@@ -38,3 +39,11 @@ def small_program(folder: Path, inputs: tuple[int, ...] = (16,), outputs: tuple[
         inputs=tuple(TensorSpec(f"x{i}", "int8", (n,)) for i, n in enumerate(inputs)),
         outputs=tuple(TensorSpec(f"y{i}", "int8", (n,)) for i, n in enumerate(outputs)),
     )
+
+
+def dummy_runner(folder: Path, kind: str) -> Runner:
+    """A runner of that transport around a file that no fake looks at."""
+    image = folder / "runner.elf"
+    image.write_bytes(b"\x7fELF")
+    like = {"memory": "arm-executorch-u55", "semihosting": "corstone-300"}.get(kind)
+    return elf_runner(image, "corstone-300", runner(like) if like else None)

@@ -56,7 +56,6 @@ class BootFacts:
     interrupted: bool = False
     left_behind: int = 0
     cpu_s: float | None = None
-    target_started: bool = False
     outputs: tuple[OutputState, ...] = ()
     locate: Callable[[int], str] = field(default=_nowhere, repr=False)
 

@@ -176,7 +176,6 @@ def _execute(facts: BootFacts, plan: Plan, work: Path, log: Path) -> BootFacts:
             left = len(process.survivors()) if process.status() is not None else 0
             stopped = process.stop()
             status = process.status()
-            started = console.first_target_byte is not None
     except LaunchFailed as failed:
         return replace(facts, launch_error=str(failed.error), launch_errno=failed.error.errno or 0)
     except OSError as error:
@@ -189,7 +188,6 @@ def _execute(facts: BootFacts, plan: Plan, work: Path, log: Path) -> BootFacts:
         stopped="by-itself" if left else stopped,
         left_behind=left,
         exit_status=status,
-        target_started=started,
     )
 
 

@@ -7,15 +7,16 @@ missing before mid-2025. Source: executorch examples/arm/executor_runner.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _LOG = re.compile(r"^([DIEF]) \[[eE]xecu[tT]orch:([^\]]*)\] ?(.*)$")
 _MODEL_RUN = re.compile(r"\bModel run: (\d)")
 _OUTPUTS = re.compile(r"\b(\d+) outputs:")
 _WRITING = re.compile(r"\bWriting output to file: (\S+)")
 _NOT_WRITTEN = re.compile(r"Could not open output file|Failed to write whole output file")
-_ELEMENT = re.compile(r"^Output\[(\d+)\]\[(\d+)\]: \((int|float|char|bool)\) ?(.*)$")
+_ELEMENT = re.compile(rb"(?m)^Output\[(\d{1,4})\]\[\d+\]: \((?:int|float|char|bool)\) *[^\s]")
 _BUNDLE = re.compile(r"TEST: BundleIO index\[(\d+)\] Test_result: (PASS|FAIL)")
 _PROGRAM = re.compile(r"\bPTE @ (\S+) \[(.{4})(.{4})\]")
 
@@ -31,7 +32,7 @@ class LogLine:
 
 @dataclass(frozen=True)
 class ExecutorchLog:
-    """The runner's statements; None or empty where it made none."""
+    """The runner's statements; None or empty where it made none. ``elements`` counts dumped values by output."""
 
     messages: tuple[LogLine, ...] = ()
     method_loaded: bool = False
@@ -39,7 +40,7 @@ class ExecutorchLog:
     output_count: int | None = None
     written: tuple[str, ...] = ()
     write_errors: tuple[str, ...] = ()
-    elements: dict[int, int] | None = None
+    elements: dict[int, int] = field(default_factory=dict)
     bundle_results: tuple[tuple[int, bool], ...] = ()
     identifier: str = ""
     complete: bool = False
@@ -50,7 +51,6 @@ def read_executorch(texts: Iterable[str]) -> ExecutorchLog:
     messages: list[LogLine] = []
     written: list[str] = []
     write_errors: list[str] = []
-    elements: dict[int, int] = {}
     bundle: list[tuple[int, bool]] = []
     runs: list[bool] = []
     loaded = complete = False
@@ -70,8 +70,6 @@ def read_executorch(texts: Iterable[str]) -> ExecutorchLog:
             written.append(found[1])
         if _NOT_WRITTEN.search(text):
             write_errors.append(text)
-        if found := _ELEMENT.match(text):
-            elements[int(found[1])] = elements.get(int(found[1]), 0) + (1 if found[4].strip() else 0)
         if found := _BUNDLE.search(text):
             bundle.append((int(found[1]), found[2] == "PASS"))
         if found := _PROGRAM.search(text):
@@ -83,8 +81,12 @@ def read_executorch(texts: Iterable[str]) -> ExecutorchLog:
         output_count=outputs,
         written=tuple(written),
         write_errors=tuple(write_errors),
-        elements=elements or None,
         bundle_results=tuple(bundle),
         identifier=identifier,
         complete=complete,
     )
+
+
+def dumped_elements(raw: bytes) -> dict[int, int]:
+    """How many values of each output were dumped on the console; a line without a value counts for nothing."""
+    return {int(index): count for index, count in Counter(_ELEMENT.findall(raw)).items()}

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from corstone.transcript.executorch import ExecutorchLog, read_executorch
+from corstone.transcript.executorch import ExecutorchLog, dumped_elements, read_executorch
 from corstone.transcript.lines import TARGET, Line, split_lines, unprintable
 from corstone.transcript.metrics import executorch_counters, mlek_counters
 from corstone.transcript.mlek import MlekLog, read_mlek
 from corstone.transcript.simulator import SimulatorLog, read_simulator
 
-_LIMIT = 8 << 20
+_LIMIT = 512 << 10
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Transcript:
 
 
 def read_transcript(raw: bytes) -> Transcript:
-    """Read a transcript; of a very long one the first and last 4 MB.
+    """Read a transcript; of a very long one the first and last 256 KB, and all of its dumped elements.
 
     Any bytes are accepted: what is not understood is left out, nothing raises.
     """
@@ -53,7 +53,7 @@ def read_transcript(raw: bytes) -> Transcript:
     return Transcript(
         lines=lines,
         mlek=read_mlek(target),
-        executorch=read_executorch(target),
+        executorch=replace(read_executorch(target), elements=dumped_elements(raw)),
         simulator=read_simulator(every),
         counters=mlek_counters("\n".join(target)) | executorch_counters(target),
         eot=b"\x04" in raw,

@@ -72,7 +72,7 @@ def _not_dumped(facts: BootFacts) -> Match | None:
     log = facts.transcript.executorch
     if facts.asked.transport != "none" or not log.output_count:
         return None
-    dumped = sum((log.elements or {}).values())
+    dumped = sum(log.elements.values())
     if dumped:
         return None
     return Match(f"{log.output_count} outputs were announced and 0 elements dumped on the console")

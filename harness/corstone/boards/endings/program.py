@@ -244,7 +244,8 @@ RULES: tuple[Rule, ...] = (
         "compare the input files with the program's inputs",
         says(
             r"Program expects \d+ elements but got \d+"
-            r"|Input \d+ (?:has unexpected scalar type|was expected to|expected Int)|Failed to set input tensor|[Ii]nput (?:file )?\S* ?size mismatch"
+            r"|Input \d+ (?:has unexpected scalar type|was expected to|expected Int)"
+            r"|Failed to set input tensor|[Ii]nput (?:file )?\S* ?size mismatch"
         ),
     ),
     Rule(
