@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from corstone.capture import Capture
-from corstone.causes import Cause
+from corstone.causes import Cause, Outcome
 from corstone.errors import ConfigError
 from corstone.judge.budget import Budget, Region
 from corstone.judge.decide import judge
@@ -108,9 +108,7 @@ def judge_folder(folder: Path) -> tuple[Capture, Program | None, Question, Verdi
             f"the capture in {folder} cannot be read: {type(error).__name__}: {error}", cause=Cause.BAD_INPUT
         ) from error
     if program is None:
-        ended = capture.ending
-        note = "the outputs were not judged: the capture has no program.json"
-        return capture, None, question, Verdict(ended.outcome, ended.cause, ended.message, ended.hint, notes=(note,))
+        return capture, None, question, _unjudged(capture)
     verdict = judge(
         capture,
         program,
@@ -122,3 +120,16 @@ def judge_folder(folder: Path) -> tuple[Capture, Program | None, Question, Verdi
         operators=question.operators,
     )
     return capture, program, question, verdict
+
+
+def _unjudged(capture: Capture) -> Verdict:
+    """A boot that ended well but cannot be judged is not green."""
+    ended = capture.ending
+    if ended.outcome is not Outcome.PASSED:
+        return Verdict(ended.outcome, ended.cause, ended.message, ended.hint, evidence=dict(ended.evidence))
+    return Verdict(
+        Outcome.ERROR,
+        Cause.REFERENCE,
+        "the boot ended well, but its outputs cannot be judged: the capture has no program.json",
+        hint="judge captures of `corstone check`, which keeps the program and the references beside the outputs",
+    )
