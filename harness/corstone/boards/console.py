@@ -52,7 +52,7 @@ class Console:
 
     def __init__(self, fd: int, log: Path, limit: int = 16 << 20) -> None:
         self._spawn = pexpect.fdpexpect.fdspawn(fd, timeout=None, maxread=65536)
-        self._file = log.open("wb")
+        self._file = log.open("wb", buffering=0)  # so that it can be followed, and survives us
         self._limit = limit
         self._tail = b""
         self._last = self._began = time.monotonic()
@@ -99,7 +99,6 @@ class Console:
         for _ in range(1024):
             if not self.read(0.0):
                 break
-        self._file.flush()
 
     def wait(
         self,

@@ -23,6 +23,7 @@ from corstone.boards.endings import classify
 from corstone.boards.facts import Asked, BootFacts
 from corstone.boards.process import LaunchFailed, SimulatorProcess
 from corstone.boards.providers import Simulator, find_simulator
+from corstone.boards.quirks import quirks_of
 from corstone.boards.registry import board_for_target
 from corstone.boards.request import BootRequest
 from corstone.boards.settings import ALWAYS, settings
@@ -124,7 +125,7 @@ def boot_planned(request: BootRequest, plan: Plan) -> Capture:
         inputs=tuple(f"in-{i}.bin" for i in range(len(request.inputs))),
         counters=facts.transcript.counters,
         evidence=_evidence(facts),
-        notes=notes,
+        notes=notes + _quirks(plan.simulator),
         seconds=seconds,
     )
     _save(capture, request)
@@ -348,6 +349,15 @@ def _save(capture: Capture, request: BootRequest) -> None:
             cause=Cause.DISK_FULL if full else Cause.NOT_WRITABLE,
             hint="free space, or name another folder with --out",
         ) from error
+
+
+def _quirks(simulator: Simulator) -> tuple[str, ...]:
+    if simulator.kind != "fvp":
+        return ()
+    return tuple(
+        f"known of this version: {quirk.text} ({quirk.source})"
+        for quirk in quirks_of(simulator.name, simulator.version)
+    )
 
 
 def _evidence(facts: BootFacts) -> dict[str, str]:
