@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ def compare_accuracy(
     over = judged & (error > allowed)
     # Worst by what matters: elements over their budget before any that keep it, then by distance.
     listed = np.where(over, error + 1e30, error) if over.any() else error
-    worst = worst_elements(expected, device, np.where(judged, listed, 0.0), got.shape, view)
+    worst = worst_elements(expected, device, np.where(judged, listed, 0.0), got.shape, view, qparams)
     flat = [int(np.ravel_multi_index(w.index, got.shape)) if got.shape else 0 for w in worst]
     return Accuracy(
         Comparison(
@@ -73,10 +73,7 @@ def compare_accuracy(
             passed=not over.any(),
             budget_lsb=None if worst_region is None else worst_region.budget_lsb,
             budget_share=None if worst_region is None else worst_region.share,
-            worst=tuple(
-                type(w)(w.index, w.expected, w.got, float(error[at]), w.input_value, w.input_code)
-                for w, at in zip(worst, flat, strict=True)
-            ),
+            worst=tuple(replace(w, distance_lsb=float(error[at])) for w, at in zip(worst, flat, strict=True)),
             note=_note(judged, budgets),
             regions=regions,
         ),

@@ -80,7 +80,7 @@ def compare_bits(
         max_abs=_max_abs(flat_expected, flat_got, different),
         exact=True,
         passed=differing == 0,
-        worst=worst_elements(flat_expected, flat_got, listed, got.shape, view),
+        worst=worst_elements(flat_expected, flat_got, listed, got.shape, view, qparams),
         note="; ".join(notes),
     )
 

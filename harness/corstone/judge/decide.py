@@ -232,7 +232,8 @@ def _decide(
     answers: dict[str, Sequence[Array]] = {r.name: r.outputs for r in usable} | {"device": case.device}
     dtypes = [a.dtype for a in case.device]
     stages = stage_distances(answers, case.qparams, dtypes)
-    common = {"comparisons": tuple(case.comparisons), "stages": stages, "evidence": dict(case.capture.evidence)}
+    evidence = dict(case.capture.evidence) | words.quantization(case.program)
+    common = {"comparisons": tuple(case.comparisons), "stages": stages, "evidence": evidence}
     if not case.failures:
         reason = words.passed(case.comparisons, stimulus)
         return Verdict(Outcome.PASSED, Cause.NONE, reason, notes=tuple(case.notes), **common)  # type: ignore[arg-type]

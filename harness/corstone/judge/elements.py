@@ -43,12 +43,17 @@ def input_view(inputs: list[Array], qparams: QParams | None, count: int) -> Inpu
 
 
 def worst_elements(
-    expected: Array, got: Array, distance: npt.NDArray[np.float64], shape: tuple[int, ...], view: InputView | None
+    expected: Array,
+    got: Array,
+    distance: npt.NDArray[np.float64],
+    shape: tuple[int, ...],
+    view: InputView | None,
+    qparams: QParams | None = None,
 ) -> tuple[WorstElement, ...]:
     """The ``KEPT`` elements with the largest distance, worst first, ties by index.
 
     ``expected``, ``got`` and ``distance`` are flat [N]; elements at distance 0 are left out. NaN in ``distance``
-    counts as infinite.
+    counts as infinite. ``qparams`` are the output's.
     """
     distance = np.where(np.isnan(distance), np.inf, distance)
     moved = np.flatnonzero(distance > 0)
@@ -61,6 +66,18 @@ def worst_elements(
             distance_lsb=float(distance[at]),
             input_value=None if view is None else float(view.values[at]),
             input_code=None if view is None or view.codes is None else int(view.codes[at]),
+            expected_code=_code(expected[at], qparams),
+            got_code=_code(got[at], qparams),
         )
         for at in order
     )
+
+
+def _code(value: Any, qparams: QParams | None) -> int | None:
+    """The output code a value stands for; None when it stands for none."""
+    if qparams is None or not np.isfinite(value):
+        return None
+    if isinstance(value, np.integer):
+        return int(value)
+    steps = float(value) / qparams.scale + qparams.zero_point
+    return round(steps) if abs(steps - round(steps)) < 1e-3 * max(1.0, abs(steps) * 1e-3) else None

@@ -25,6 +25,7 @@ class WorstElement:
 
     ``input_code`` is the quantized input where the input is quantized and elementwise, else None; ``distance_lsb``
     is in steps of the output's scale, or in units in the last place of the dtype where there is no scale.
+    ``expected_code`` and ``got_code`` are the output codes where the output is quantized and the value is one.
     """
 
     index: tuple[int, ...]
@@ -33,6 +34,8 @@ class WorstElement:
     distance_lsb: float
     input_value: float | None = None
     input_code: int | None = None
+    expected_code: int | None = None
+    got_code: int | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from corstone.judge.codes import dequantize
 from corstone.judge.domain import Domain
 from corstone.judge.elements import InputView
 from corstone.judge.verdict import Comparison, WorstElement
-from corstone.program import QParams
+from corstone.program import Program, QParams
 
 
 def number(value: float) -> str:
@@ -33,6 +33,17 @@ def element(worst: WorstElement) -> str:
         code = "" if worst.input_code is None else f" (code {worst.input_code})"
         source = f", input {number(worst.input_value)}{code}"
     return f"{place}{source}: expected {number(worst.expected)}, got {number(worst.got)}, {lsb(worst.distance_lsb)}"
+
+
+def quantization(program: Program) -> dict[str, str]:
+    """Scale, zero point and codes of each quantized input and output, as evidence: a code means nothing without."""
+    named = [("input", program.input_qparams), ("output", program.output_qparams)]
+    return {
+        f"{kind} {i} quantization": f"scale {q.scale!r}, zero point {q.zero_point}, {q.dtype} codes {q.qmin}..{q.qmax}"
+        for kind, parameters in named
+        for i, q in enumerate(parameters)
+        if q is not None
+    }
 
 
 def passed(comparisons: Sequence[Comparison], stimulus: str) -> str:

@@ -44,8 +44,8 @@ class CaseRecord:
     repro: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, with the schema number."""
-        return asdict(self) | {"schema": SCHEMA}
+        """Plain data, with the schema number; numbers that JSON lacks become words (``Verdict.to_json``)."""
+        return asdict(self) | {"verdict": self.verdict.to_json(), "schema": SCHEMA}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> CaseRecord:
