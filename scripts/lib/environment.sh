@@ -46,9 +46,14 @@ ensure_python() {
 Install one and set CORSTONE_PYTHON to it."
 }
 
-ensure_qemu() {
-    command -v qemu-system-arm >/dev/null && return
-    apt_install "qemu-system-arm hosts the CPU of the emulated board" qemu-system-arm
+# ensure_command COMMAND WHY PACKAGE...
+ensure_command() {
+    command -v "$1" >/dev/null || apt_install "$2" "${@:3}"
+}
+
+# ensure_library SONAME WHY PACKAGE...
+ensure_library() {
+    ldconfig -p 2>/dev/null | grep -q "$1" || /sbin/ldconfig -p | grep -q "$1" || apt_install "$2" "${@:3}"
 }
 
 pip_install() { "$VENV/bin/python" -m pip install -q --disable-pip-version-check "$@"; }
@@ -81,7 +86,7 @@ ensure_venv() {
 # environment EXTRAS: everything, then activate.
 environment() {
     ensure_venv "$1"
-    ensure_qemu
+    ensure_command qemu-system-arm "QEMU hosts the CPU of the emulated board" qemu-system-arm
     # shellcheck disable=SC1091
     . "$VENV/bin/activate"
     "$VENV/bin/corstone" setup --quiet
