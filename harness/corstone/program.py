@@ -68,6 +68,7 @@ class Program:
 
     ``tosa`` holds the TOSA flatbuffer of each delegate call in order; empty when the program came without.
     ``input_qparams`` and ``output_qparams`` run parallel to ``inputs`` and ``outputs``; None where not quantized.
+    ``source`` says what it was lowered from: ``network:acos``, ``file:/path.py:Mine``, ...; empty when not known.
     """
 
     pte: Path
@@ -83,6 +84,7 @@ class Program:
     notes: tuple[str, ...] = ()
     provenance: tuple[Provenance, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
+    source: str = ""
 
     def save(self, path: Path) -> None:
         """Write as JSON beside the files it names; paths inside the folder are stored relative."""
@@ -118,6 +120,7 @@ class Program:
             notes=tuple(data["notes"]),
             provenance=tuple(Provenance(**d) for d in data["provenance"]),
             versions=data["versions"],
+            source=data.get("source", ""),
         )
 
 

@@ -149,6 +149,7 @@ def _program(
         notes=tuple(run.notes),
         provenance=tuple(made.provenance for made in run.artifacts),
         versions=tool_versions(),
+        source=ref.text,
     )
 
 

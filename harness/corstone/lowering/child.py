@@ -62,7 +62,22 @@ def _lower(server: Server, data: dict[str, Any], arrays: Arrays, run: Run) -> di
     return result
 
 
-_HANDLERS: dict[str, Callable[[Server, dict[str, Any], Arrays, Run], dict[str, Any]]] = {"lower": _lower}
+def _evaluate(server: Server, data: dict[str, Any], arrays: Arrays, run: Run) -> dict[str, Any]:
+    # The builder is not needed, its imports are: saved graphs hold operators that ExecuTorch registers.
+    server.builder(run)
+    with run.stage("evaluate"):
+        from corstone.lowering.evaluate import evaluate
+
+        found = evaluate(Path(data["program"]), _numbered(arrays, "input-"), [data["what"]])
+        for i, array in enumerate(found[data["what"]]):
+            np.save(Path(data["into"]) / f"out-{i:03}.npy", array, allow_pickle=False)
+    return {"outputs": len(found[data["what"]])}
+
+
+_HANDLERS: dict[str, Callable[[Server, dict[str, Any], Arrays, Run], dict[str, Any]]] = {
+    "lower": _lower,
+    "evaluate": _evaluate,
+}
 
 
 def _numbered(arrays: Arrays, prefix: str) -> tuple[Array, ...]:

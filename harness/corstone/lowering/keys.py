@@ -7,9 +7,11 @@ equal graphs share a program. A comment in the harness changes neither; a scale,
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import platform
+from contextlib import suppress
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -17,11 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from corstone.errors import HarnessError
 from corstone.lowering.request import EXPORTED, Array, LowerRequest, SourceRef
 from corstone.quantize.policies import fingerprint, policy
 
-# Raise when the harness itself lowers differently: new passes, another order of stages.
-PIPELINE = 1
+# Our own code that decides a program's bytes. Its meaning is hashed (the syntax tree without docstrings), not its text.
+_CODE = ("quantize", "lowering")
 
 _DISTRIBUTIONS = {
     "torch": "torch",
@@ -44,6 +47,11 @@ def tool_versions() -> dict[str, str]:
     return found | {"python": platform.python_version()}
 
 
+def harness_version() -> str:
+    """Version of this distribution."""
+    return metadata.version("corstone-harness")
+
+
 def digest(data: object) -> str:
     """sha256 of plain data, hex."""
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
@@ -64,6 +72,41 @@ def array_digest(arrays: tuple[Array, ...]) -> str:
     return total.hexdigest()
 
 
+def code_digest() -> str:
+    """Hash of what the harness itself does while lowering: another comment is the same, another constant is not."""
+    package = Path(__file__).parent.parent
+    paths = sorted(path for name in _CODE for path in (package / name).glob("*.py"))
+    return _code_digest(tuple((str(path), path.stat().st_mtime_ns) for path in paths))
+
+
+@lru_cache(maxsize=4)
+def _code_digest(files: tuple[tuple[str, int], ...]) -> str:
+    # Parsing takes 50 ms; the result is kept beside the cache by the files' times, which cost nothing to ask.
+    from corstone.lowering.cache import cache_root, write_whole
+
+    memo = cache_root() / "code" / f"{digest(files)}.txt"
+    with suppress(OSError):
+        kept = memo.read_text()
+        if len(kept) == 64:
+            return kept
+    total = hashlib.sha256()
+    for name, _ in files:
+        total.update(f"{Path(name).name}:{ast.dump(_without_docstrings(ast.parse(Path(name).read_text())))}".encode())
+    with suppress(HarnessError):
+        write_whole(memo, total.hexdigest())
+    return total.hexdigest()
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+            value = body[0].value
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                body[0] = ast.Pass()
+    return tree
+
+
 def lowering_options(request: LowerRequest) -> dict[str, Any]:
     """Options of the stages behind the quantized graph, and the tools' versions."""
     return {
@@ -72,7 +115,7 @@ def lowering_options(request: LowerRequest) -> dict[str, Any]:
         "system_config": request.system_config,
         "vela_flags": list(request.vela_flags),
         "versions": tool_versions(),
-        "pipeline": PIPELINE,
+        "code": code_digest(),
     }
 
 
@@ -90,6 +133,8 @@ def source_key(request: LowerRequest, ref: SourceRef) -> str:
             "seed": request.seed,
             "label": request.label or ref.label,
             "options": lowering_options(request),
+            # Stands for the registered networks where they are installed, not edited in place.
+            "harness": harness_version(),
         }
     )
 

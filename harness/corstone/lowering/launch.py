@@ -86,7 +86,7 @@ def _write_jobs(jobs: Sequence[Job], folder: Path) -> None:
     for i, job in enumerate(jobs):
         if job.arrays:
             with (folder / f"arrays-{i}.npz").open("wb") as file:
-                np.savez(file, allow_pickle=False, **job.arrays)
+                np.savez(file, **job.arrays)
     (folder / "requests.json").write_text(
         json.dumps({"schema": 1, "path": [p for p in sys.path if p], "requests": [dict(job.data) for job in jobs]})
     )

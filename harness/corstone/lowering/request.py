@@ -42,6 +42,11 @@ class SourceRef:
             return Path(self.where).stem
         return self.attribute or self.where
 
+    @property
+    def text(self) -> str:
+        """``kind:where[:attribute]``, as a Program keeps it."""
+        return ":".join(part for part in (self.kind, self.where, self.attribute) if part)
+
 
 @dataclass(frozen=True)
 class LowerRequest:

@@ -5,8 +5,9 @@ Use it in any flow of your own::
     quantizer = EthosUQuantizer(spec).set_global(config)
     quantizer.add_quantizer(DomainQuantizer("edge_exact", 8, config))
 
-It annotates the operators of ``operators.OPERATORS`` and nothing else; with ``edge_exact`` also graph inputs that feed
-only such operators, so that the value is quantized once, with the parameters that make the edges exact. Needs torch.
+It annotates the operators of ``operators.OPERATORS`` and nothing else; with ``edge_exact`` and ``segmented`` also graph
+inputs that feed only such operators, so that the value is quantized once, with the parameters that make the edges
+exact. Needs torch.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class DomainQuantizer(Quantizer, QuantizerReporterUser):
             qspec = self._input_spec(name)
             _mark(node, {node.args[0]: qspec}, self.config.get_output_act_qspec(node))
             self.report_accept([node])
-            if self.policy is Policy.EDGE_EXACT:
+            if self.policy in (Policy.EDGE_EXACT, Policy.SEGMENTED):
                 self._annotate_source(node.args[0], qspec)
         return model
 
@@ -78,7 +79,9 @@ class DomainQuantizer(Quantizer, QuantizerReporterUser):
     def _annotate_source(self, source: Any, qspec: Any) -> None:
         # A graph input would be observed by the global quantizer, and requantized before the operator: 1.0 would
         # become code 127 of another scale, and code 126 of this one.
-        alone = all(_NAME_OF_TARGET.get(user.target) is not None for user in source.users)
+        # Users that are no operators (the guards of an exported module) quantize nothing.
+        operators = [user.target for user in source.users if user.op == "call_function"]
+        alone = all(target in _NAME_OF_TARGET for target in operators)
         if source.op == "placeholder" and alone and Q_ANNOTATION_KEY not in source.meta:
             _mark(source, {}, qspec)
 

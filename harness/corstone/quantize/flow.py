@@ -15,6 +15,7 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from corstone.quantize.annotator import DomainQuantizer
 from corstone.quantize.policies import OBSERVER_EPS, Policy, policy
+from corstone.quantize.segmented import segment
 
 
 def activation_config(bits: int) -> Any:
@@ -40,4 +41,7 @@ def quantize(graph: Any, calibration: Sequence[tuple[Any, ...]], target: str, po
     prepared = prepare_pt2e(graph, build_quantizer(target, policy_name, bits))
     for inputs in calibration:
         prepared(*inputs)
-    return convert_pt2e(prepared)
+    converted = convert_pt2e(prepared)
+    if policy(policy_name, bits) is Policy.SEGMENTED:
+        segment(converted)
+    return converted

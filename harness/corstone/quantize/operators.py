@@ -27,22 +27,27 @@ class FixedInput:
 
 @dataclass(frozen=True)
 class Operator:
-    """``name`` is the aten name without overload; ``fixed`` and ``edge_exact`` map bits to parameters."""
+    """``name`` is the aten name without overload; ``fixed`` and ``edge_exact`` map bits to parameters.
+
+    ``segmented`` is for int16, whose tables then have a node at every code near an end: the ends may be codes.
+    """
 
     name: str
     domain: Domain
     fixed: Mapping[int, FixedInput]
     edge_exact: Mapping[int, FixedInput]
+    segmented: FixedInput
 
 
 _CLOSED = Domain(-1.0, 1.0)
 _OPEN = Domain(-1.0, 1.0, lo_open=True, hi_open=True)
 _UNIT_FIXED = {8: FixedInput(2.0 / (1 << 8)), 16: FixedInput(2.0 / (1 << 16))}
 _UNIT_EDGE = {8: FixedInput(1.0 / 127.0, -127, 127)}
+_UNIT_SEGMENTED = FixedInput(1.0 / 32767.0)
 
 _ROWS = (
-    Operator("acos", _CLOSED, _UNIT_FIXED, _UNIT_EDGE),
-    Operator("asin", _CLOSED, _UNIT_FIXED, _UNIT_EDGE),
+    Operator("acos", _CLOSED, _UNIT_FIXED, _UNIT_EDGE, _UNIT_SEGMENTED),
+    Operator("asin", _CLOSED, _UNIT_FIXED, _UNIT_EDGE, _UNIT_SEGMENTED),
     # The expressions, not their decimal values, are upstream's: the same float64 must come out.
     Operator(
         "atanh",
@@ -50,6 +55,7 @@ _ROWS = (
         {8: FixedInput((0.999 - (-0.999)) / (1 << 8)), 16: FixedInput((0.99999 - (-0.99999)) / (1 << 16))},
         # The open-domain counterpart: +-0.999 on codes, so that both ends reach equally far (upstream's do not).
         {8: FixedInput(0.999 / 127.0, -127, 127)},
+        FixedInput((0.99999 - (-0.99999)) / (1 << 16)),
     ),
 )
 

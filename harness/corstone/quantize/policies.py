@@ -3,6 +3,7 @@
 ``observer``    the observed range, as before ExecuTorch's pull request 18288; can reach outside the domain
 ``fixed``       stated in advance, the domain's span over 2^bits
 ``edge_exact``  int8 only: the ends of the domain and 0 are codes
+``segmented``   int16 only: the ends and 0 are codes, and steep operators become tables that follow them (``segments``)
 ``upstream``    ExecuTorch's own annotator, untouched
 
 All other operators are ExecuTorch's in every policy. Plain data; the graph work is in ``annotator``.
@@ -20,6 +21,9 @@ from corstone.quantize.operators import OPERATORS, FixedInput, check_bits, opera
 # clamped to it. Its own operator tests pass this value, too. For int8 it is the default.
 OBSERVER_EPS = 2.0**-16
 
+# Raise when ``segments`` plans other tables for the same function.
+PLANNER = 1
+
 
 class Policy(StrEnum):
     """The name of a policy."""
@@ -27,6 +31,7 @@ class Policy(StrEnum):
     OBSERVER = "observer"
     FIXED = "fixed"
     EDGE_EXACT = "edge_exact"
+    SEGMENTED = "segmented"
     UPSTREAM = "upstream"
 
 
@@ -35,7 +40,7 @@ def policy(name: str, bits: int) -> Policy:
 
     Raises
     ------
-    ConfigError: unknown name or width, or ``edge_exact`` at 16 bits.
+    ConfigError: unknown name or width, ``edge_exact`` at 16 bits, or ``segmented`` at 8.
     """
     check_bits(bits)
     try:
@@ -46,12 +51,19 @@ def policy(name: str, bits: int) -> Policy:
         ) from None
     if chosen is Policy.EDGE_EXACT and bits != 8:
         raise ConfigError(
-            "the policy 'edge_exact' is for int8 only: an int16 TABLE has nodes at codes -32768 and 32768, which a scale "
-            "of 1/32767 puts outside [-1, 1]; they hold NaN stored as 0, and interpolation carries that into the "
+            "the policy 'edge_exact' is for int8 only: an int16 TABLE has nodes at codes -32768 and 32768, which a "
+            "scale of 1/32767 puts outside [-1, 1]; they hold NaN stored as 0, and interpolation carries that into the "
             "outermost 128 codes of each end",
             cause=Cause.UNSUPPORTED,
-            hint="use the policy 'segmented' for int16 accuracy at the edge where this version has it, else 'fixed' "
-            "(its error at the edge is in the network's budget)",
+            hint="use the policy 'segmented' for int16 accuracy at the edge, or 'fixed' (its error there is in the "
+            "network's budget)",
+        )
+    if chosen is Policy.SEGMENTED and bits != 16:
+        raise ConfigError(
+            "the policy 'segmented' is for int16 only: an int8 TABLE has an entry for every code, and nothing in it is "
+            "interpolated",
+            cause=Cause.UNSUPPORTED,
+            hint="use the policy 'edge_exact' for int8",
         )
     return chosen
 
@@ -67,10 +79,13 @@ def input_parameters(op: str, bits: int, chosen: Policy) -> FixedInput | None:
     chosen = policy(chosen, bits)
     if chosen is Policy.OBSERVER:
         return None
+    if chosen is Policy.SEGMENTED:
+        return row.segmented
     return row.edge_exact[bits] if chosen is Policy.EDGE_EXACT else row.fixed[bits]
 
 
 def fingerprint(chosen: Policy, bits: int) -> str:
     """All numbers the policy decides, as text: part of a cache key, so that another scale is another program."""
     rows = (f"{name}:{input_parameters(name, bits, chosen)!r}" for name in sorted(OPERATORS))
-    return f"{chosen.value}/{bits}/eps={OBSERVER_EPS!r}/" + ";".join(rows)
+    planner = f"/segments={PLANNER}" if chosen is Policy.SEGMENTED else ""
+    return f"{chosen.value}/{bits}/eps={OBSERVER_EPS!r}{planner}/" + ";".join(rows)

@@ -18,8 +18,7 @@ from corstone.errors import ToolError
 NAME = "corstone::table16"
 
 
-@torch.library.custom_op(NAME, mutates_args=())
-def table16(x: torch.Tensor, nodes: list[int], input_scale: float, output_scale: float) -> torch.Tensor:
+def _table16(x: torch.Tensor, nodes: list[int], input_scale: float, output_scale: float) -> torch.Tensor:
     """Look up and interpolate.
 
     Parameters
@@ -35,10 +34,13 @@ def table16(x: torch.Tensor, nodes: list[int], input_scale: float, output_scale:
     return (((full + 64) >> 7).double() * output_scale).to(x.dtype)
 
 
-@table16.register_fake
-def _(x: torch.Tensor, nodes: list[int], input_scale: float, output_scale: float) -> torch.Tensor:
+def _same_shape(x: torch.Tensor, nodes: list[int], input_scale: float, output_scale: float) -> torch.Tensor:
     del nodes, input_scale, output_scale
     return torch.empty_like(x)
+
+
+table16 = torch.library.custom_op(NAME, _table16, mutates_args=())
+table16.register_fake(_same_shape)
 
 
 def register() -> None:
