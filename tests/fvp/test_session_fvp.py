@@ -181,6 +181,7 @@ def request_for(tmp_path: Path) -> Request:
             runner=runner,
             runner_elf=tmp_path / folder / "runner.elf",
             deadlines=PATIENT,
+            preflight=False,
             **more,
         )
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from corstone.boards.board import Board
     from corstone.boards.deadlines import Deadlines
-    from corstone.boards.registry import board, board_for_target, boards
+    from corstone.boards.registry import board_for_target, boards
     from corstone.boards.request import BootRequest
     from corstone.boards.session import boot
 
-__all__ = ["Board", "BootRequest", "Deadlines", "board", "board_for_target", "boards", "boot"]
+__all__ = ["Board", "BootRequest", "Deadlines", "board_for_target", "boards", "boot"]
 
 _HOME = {
     "Board": "board",

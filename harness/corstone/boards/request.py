@@ -17,6 +17,7 @@ class BootRequest:
     boot in it are removed first. ``board``, ``runner`` (a name) and ``runner_elf`` (a file) default by target and
     provider. ``trace`` asks the emulator for the decoded command stream. ``fast`` asks an FVP for functional NPU
     timing (its counters are then meaningless). ``settings`` are extra ``name=value`` parameters for the simulator.
+    ``preflight`` checks program, runner and board before the boot; without it a misfit shows on the device.
     """
 
     program: Program
@@ -32,3 +33,4 @@ class BootRequest:
     trace: bool = False
     fast: bool = True
     settings: tuple[str, ...] = ()
+    preflight: bool = True

@@ -85,15 +85,31 @@ def boot(request: BootRequest) -> Capture:
     KeyboardInterrupt: after the simulator was stopped and the capture stored.
     """
     plan = plan_boot(request)
-    capture = boot_planned(request, plan)
+    warnings = _preflight(request, plan) if request.preflight else ()
+    capture = boot_planned(request, plan, warnings)
     if any(state == "doubtful" for state in capture.evidence.get("output-states", "").split(",")):
         # An output too short for the canary to tell: other random bytes settle it.
-        capture = boot_planned(request, plan)
+        capture = boot_planned(request, plan, warnings)
     return capture
 
 
-def boot_planned(request: BootRequest, plan: Plan) -> Capture:
-    """``boot`` with the choices made."""
+def _preflight(request: BootRequest, plan: Plan) -> tuple[str, ...]:
+    from corstone.preflight import Subject, require
+
+    subject = Subject(
+        program=_read(request.program.pte),
+        board=plan.board,
+        target=target_named(request.program.target),
+        runner=plan.runner,
+        provider=plan.simulator.kind,
+        image=plan.image,
+        deep=request.runner_elf is not None,
+    )
+    return tuple(f"before the boot: {finding}" for finding in require(subject))
+
+
+def boot_planned(request: BootRequest, plan: Plan, warnings: tuple[str, ...] = ()) -> Capture:
+    """``boot`` with the choices made and checked; ``warnings`` become notes of the capture."""
     folder = request.folder
     _make_fresh(folder)
     began = time.monotonic()
@@ -125,7 +141,7 @@ def boot_planned(request: BootRequest, plan: Plan) -> Capture:
         inputs=tuple(f"in-{i}.bin" for i in range(len(request.inputs))),
         counters=facts.transcript.counters,
         evidence=_evidence(facts),
-        notes=notes + _quirks(plan.simulator),
+        notes=warnings + notes + _quirks(plan.simulator),
         seconds=seconds,
     )
     _save(capture, request)

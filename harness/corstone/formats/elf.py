@@ -30,11 +30,12 @@ class Segment:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A function or object with its address (Thumb bit cleared) and size in bytes."""
+    """A function or object (``kind``) with its address (Thumb bit cleared) and size in bytes."""
 
     name: str
     address: int
     size: int
+    kind: str = "function"
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def read_elf(path: Path) -> Elf:
                 if s["p_type"] == "PT_LOAD"
             )
             symbols = [
-                Symbol(s.name, s["st_value"] & ~1, s["st_size"])
+                _symbol(s.name, s["st_value"], s["st_size"], s["st_info"]["type"])
                 for table in elf.iter_sections()
                 if isinstance(table, SymbolTableSection)
                 for s in table.iter_symbols()
@@ -109,6 +110,12 @@ def read_elf(path: Path) -> Elf:
             )
     except (ELFError, ConstructError, ValueError, KeyError, IndexError, AttributeError, UnicodeDecodeError) as error:
         raise _bad(path, str(error) or type(error).__name__) from error
+
+
+def _symbol(name: str, value: int, size: int, kind: str) -> Symbol:
+    if kind == "STT_OBJECT":
+        return Symbol(name, value, size, "object")
+    return Symbol(name, value & ~1, size)
 
 
 def _attributes(elf: object) -> dict[str, str]:
