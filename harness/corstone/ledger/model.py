@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -96,7 +97,7 @@ class Attempt:
         for data in self.detail()["records"]:
             capture = data.get("capture", "")
             if capture and not Path(capture).is_absolute():
-                data = data | {"capture": str(self.source.path.parent / capture)}
+                data = data | {"capture": os.path.normpath(self.source.path.parent / capture)}
             result.append(CaseRecord.from_json(data))
         return result
 

@@ -209,11 +209,13 @@ class Ledger:
         return self._versions.setdefault(repr(sorted(versions.items())), len(self._versions))
 
     def _portable(self, record: CaseRecord) -> dict[str, Any]:
-        """Record as data; a capture below the ledger's folder is named relative to it, so that both can be moved."""
+        """Record as data; a capture below or beside the ledger's folder is named relative to it: both may move."""
         data = record.to_json()
         with contextlib.suppress(ValueError, OSError):
             if record.capture:
-                data["capture"] = str(Path(record.capture).resolve().relative_to(self.path.parent.resolve()))
+                folder, capture = self.path.parent.resolve(), Path(record.capture).resolve()
+                if capture.is_relative_to(folder.parent):
+                    data["capture"] = os.path.relpath(capture, folder)
         return data
 
     @property
