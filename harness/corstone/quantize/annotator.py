@@ -27,7 +27,7 @@ from torchao.quantization.pt2e.quantizer import (
 from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 
 from corstone.quantize.operators import OPERATORS, FixedInput
-from corstone.quantize.policies import Policy, input_parameters, policy
+from corstone.quantize.policies import Policy, input_parameters, output_scale, policy
 
 _NAME_OF_TARGET: dict[Any, str] = {getattr(torch.ops.aten, name).default: name for name in OPERATORS}
 
@@ -56,10 +56,11 @@ class DomainQuantizer(Quantizer, QuantizerReporterUser):
             if name is None or Q_ANNOTATION_KEY in node.meta or not _is_float(node.args[0]):
                 continue
             qspec = self._input_spec(name)
-            _mark(node, {node.args[0]: qspec}, self.config.get_output_act_qspec(node))
+            _mark(node, {node.args[0]: qspec}, self._output_spec(name, node))
             self.report_accept([node])
             if self.policy in (Policy.EDGE_EXACT, Policy.SEGMENTED):
                 self._annotate_source(node.args[0], qspec)
+        self._annotate_results(model)
         return model
 
     def validate(self, model: Any) -> None:
@@ -75,6 +76,28 @@ class DomainQuantizer(Quantizer, QuantizerReporterUser):
         activation = self.config.get_input_act_qspec()
         stated = input_parameters(name, self.bits, self.policy)
         return activation if stated is None else _fixed_spec(stated, activation)
+
+    def _output_spec(self, name: str, node: Any) -> Any:
+        # Inside a network the next operator observes the same edge, and another scale would cost a RESCALE.
+        observed = self.config.get_output_act_qspec(node)
+        scale = output_scale(name, self.policy)
+        if scale is None or any(user.op != "output" for user in node.users):
+            return observed
+        return _fixed_spec(FixedInput(scale), observed)
+
+    def _annotate_results(self, model: Any) -> None:
+        """Results of our operators leave the graph as they are, where a scale was stated for them."""
+        (result,) = (node for node in model.graph.nodes if node.op == "output")
+        stated = {
+            source: source.meta[Q_ANNOTATION_KEY].output_qspec
+            for source in result.all_input_nodes
+            if isinstance(
+                getattr(source.meta.get(Q_ANNOTATION_KEY), "output_qspec", None), FixedQParamsQuantizationSpec
+            )
+        }
+        if stated and Q_ANNOTATION_KEY not in result.meta:
+            others = {source: self.config.get_input_act_qspec() for source in result.all_input_nodes}
+            _mark(result, others | stated, None)
 
     def _annotate_source(self, source: Any, qspec: Any) -> None:
         # A graph input would be observed by the global quantizer, and requantized before the operator: 1.0 would

@@ -8,6 +8,7 @@ just inside). ``edge_exact`` puts both ends of the domain, and 0, on codes. Leav
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -29,7 +30,8 @@ class FixedInput:
 class Operator:
     """``name`` is the aten name without overload; ``fixed`` and ``edge_exact`` map bits to parameters.
 
-    ``segmented`` is for int16, whose tables then have a node at every code near an end: the ends may be codes.
+    ``segmented`` is for int16, whose tables then have a node at every code near an end: the ends may be codes, and
+    ``output_scale`` is that of the answers there. An observer's histogram would cut them off (acos(-1) by 16 steps).
     """
 
     name: str
@@ -37,6 +39,7 @@ class Operator:
     fixed: Mapping[int, FixedInput]
     edge_exact: Mapping[int, FixedInput]
     segmented: FixedInput
+    output_scale: float
 
 
 _CLOSED = Domain(-1.0, 1.0)
@@ -46,8 +49,8 @@ _UNIT_EDGE = {8: FixedInput(1.0 / 127.0, -127, 127)}
 _UNIT_SEGMENTED = FixedInput(1.0 / 32767.0)
 
 _ROWS = (
-    Operator("acos", _CLOSED, _UNIT_FIXED, _UNIT_EDGE, _UNIT_SEGMENTED),
-    Operator("asin", _CLOSED, _UNIT_FIXED, _UNIT_EDGE, _UNIT_SEGMENTED),
+    Operator("acos", _CLOSED, _UNIT_FIXED, _UNIT_EDGE, _UNIT_SEGMENTED, math.pi / 32767),
+    Operator("asin", _CLOSED, _UNIT_FIXED, _UNIT_EDGE, _UNIT_SEGMENTED, math.pi / 2 / 32767),
     # The expressions, not their decimal values, are upstream's: the same float64 must come out.
     Operator(
         "atanh",
@@ -56,6 +59,7 @@ _ROWS = (
         # The open-domain counterpart: +-0.999 on codes, so that both ends reach equally far (upstream's do not).
         {8: FixedInput(0.999 / 127.0, -127, 127)},
         FixedInput((0.99999 - (-0.99999)) / (1 << 16)),
+        math.atanh(0.99999) / 32767,
     ),
 )
 

@@ -84,8 +84,20 @@ def input_parameters(op: str, bits: int, chosen: Policy) -> FixedInput | None:
     return row.edge_exact[bits] if chosen is Policy.EDGE_EXACT else row.fixed[bits]
 
 
+def output_scale(op: str, chosen: Policy) -> float | None:
+    """The stated output scale (zero point 0) of operator ``op``; None where the policy observes it.
+
+    Raises
+    ------
+    ConfigError: unknown operator.
+    """
+    return operator(op).output_scale if chosen is Policy.SEGMENTED else None
+
+
 def fingerprint(chosen: Policy, bits: int) -> str:
     """All numbers the policy decides, as text: part of a cache key, so that another scale is another program."""
     rows = (f"{name}:{input_parameters(name, bits, chosen)!r}" for name in sorted(OPERATORS))
-    planner = f"/segments={PLANNER}" if chosen is Policy.SEGMENTED else ""
+    planner = ""
+    if chosen is Policy.SEGMENTED:
+        planner = f"/segments={PLANNER}/" + ",".join(f"{output_scale(name, chosen)!r}" for name in sorted(OPERATORS))
     return f"{chosen.value}/{bits}/eps={OBSERVER_EPS!r}{planner}/" + ";".join(rows)
