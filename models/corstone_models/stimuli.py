@@ -1,12 +1,13 @@
-"""Stimuli: inputs by name, in numpy, with their seed. For networks of one input; pure functions of their arguments.
+"""Stimuli: inputs of a program by name, in numpy, from a seed.
 
-``codes`` is the proof: every code the program can reach from float inputs. The others are samples and corners. All but
-``upstream`` fill the program's own input shape, in as many input sets as that takes; the last is filled up by repeating
-its last value.
+``codes`` is the proof: every code the program can reach from float inputs. The others are samples and corners. A
+program whose input is smaller than a stimulus needs several runs for all of it (``stimulus_sets``); ``stimulus`` is the
+one run that most cases take, spread over the whole stimulus. ``upstream`` is ExecuTorch's own test data.
 """
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,20 +18,31 @@ import numpy.typing as npt
 
 from corstone.errors import ConfigError
 from corstone.judge.domain import Domain
-from corstone.program import QParams
+from corstone.program import Program, QParams, TensorSpec
 
+Array = npt.NDArray[Any]
 Float32 = npt.NDArray[np.float32]
 Shape = tuple[int, ...]
+_SYMMETRIC = Domain(-1.0, 1.0)
 
 
 @dataclass(frozen=True)
-class Stimulus:
-    """Inputs of one case. ``sets``: float32 arrays of one shape, one per run; ``count``: values before filling up."""
+class _Want:
+    """What a maker is asked for: values for one float input of ``count`` elements."""
 
-    name: str
-    sets: tuple[Float32, ...]
+    qparams: QParams | None
+    domain: Domain
     count: int
-    seed: int = 0
+    rng: np.random.Generator
+
+    @property
+    def inside(self) -> tuple[np.float32, np.float32]:
+        """The outermost float32 values inside the domain."""
+        lo, hi = np.float32(self.domain.lo), np.float32(self.domain.hi)
+        return (
+            np.nextafter(lo, np.float32(np.inf)) if self.domain.lo_open else lo,
+            np.nextafter(hi, np.float32(-np.inf)) if self.domain.hi_open else hi,
+        )
 
 
 def code_values(qparams: QParams) -> Float32:
@@ -39,65 +51,53 @@ def code_values(qparams: QParams) -> Float32:
     return ((codes - qparams.zero_point).astype(np.float64) * qparams.scale).astype(np.float32)
 
 
-def _codes(qparams: QParams, domain: Domain, count: int, seed: int) -> Float32:
-    del domain, count, seed
-    return code_values(qparams)
+def _codes(want: _Want) -> Float32:
+    if want.qparams is None:
+        raise ConfigError(
+            "the stimulus 'codes' needs a quantized input, and this program's input is not",
+            hint="use --stimulus random, or give the inputs",
+        )
+    return code_values(want.qparams)
 
 
-def _ramp(qparams: QParams, domain: Domain, count: int, seed: int) -> Float32:
-    del qparams, seed
-    lo, hi = _inside(domain)
-    return np.clip(np.linspace(lo, hi, count).astype(np.float32), lo, hi)
+def _ramp(want: _Want) -> Float32:
+    lo, hi = want.inside
+    return np.clip(np.linspace(lo, hi, want.count).astype(np.float32), lo, hi)
 
 
-def _random(qparams: QParams, domain: Domain, count: int, seed: int) -> Float32:
-    del qparams
-    lo, hi = _inside(domain)
-    return np.clip(np.random.default_rng(seed).uniform(lo, hi, count).astype(np.float32), lo, hi)
+def _random(want: _Want) -> Float32:
+    lo, hi = want.inside
+    return np.clip(want.rng.uniform(lo, hi, want.count).astype(np.float32), lo, hi)
 
 
-def _edges(qparams: QParams, domain: Domain, count: int, seed: int) -> Float32:
-    """Both ends of the domain and 0, their float32 neighbours, and values one code to either side; all inside."""
-    del count, seed
-    lo, hi = _inside(domain)
-    points = []
-    for point in (np.float32(domain.lo), lo, np.float32(0.0), hi, np.float32(domain.hi)):
-        steps = (-qparams.scale, -qparams.scale / 2, 0.0, qparams.scale / 2, qparams.scale)
-        points += [np.float32(point + step) for step in steps]
+def _edges(want: _Want) -> Float32:
+    """Both ends of the domain and 0, their float32 neighbours, and values up to one code to either side; all inside."""
+    step = 0.0 if want.qparams is None else want.qparams.scale
+    points: list[np.float32] = []
+    for point in (np.float32(want.domain.lo), np.float32(0.0), np.float32(want.domain.hi), *want.inside):
+        points += [np.float32(point + factor * step) for factor in (-1.0, -0.5, 0.0, 0.5, 1.0)]
         points += [np.nextafter(point, np.float32(-np.inf)), np.nextafter(point, np.float32(np.inf))]
     values = np.unique(np.array(points, np.float32))
-    return np.asarray(values[domain.holds(values)])
+    return np.asarray(values[want.domain.holds(values)])
 
 
-def _zeros(qparams: QParams, domain: Domain, count: int, seed: int) -> Float32:
-    del qparams, domain, seed
-    return np.zeros(count, np.float32)
+def _zeros(want: _Want) -> Float32:
+    return np.zeros(want.count, np.float32)
 
 
-def _ones(qparams: QParams, domain: Domain, count: int, seed: int) -> Float32:
-    del qparams, domain, seed
-    return np.ones(count, np.float32)
+def _ones(want: _Want) -> Float32:
+    return np.ones(want.count, np.float32)
 
 
-def _outside(qparams: QParams, domain: Domain, count: int, seed: int) -> Float32:
-    """Just outside, far outside, and the values that are no numbers in the usual sense but NaN."""
-    del qparams, count, seed
-    lo, hi = np.float32(domain.lo), np.float32(domain.hi)
+def _outside(want: _Want) -> Float32:
+    """Just outside, far outside, and the infinities; no NaN, whose code the C kernel leaves open."""
+    lo, hi = np.float32(want.domain.lo), np.float32(want.domain.hi)
     near = [np.nextafter(lo, np.float32(-np.inf)), np.nextafter(hi, np.float32(np.inf))]
-    far = [lo * 1.01, hi * 1.01, lo * 2, hi * 2, -1e10, 1e10, -np.finfo(np.float32).max, np.finfo(np.float32).max]
+    far = [lo * 1.01, hi * 1.01, lo * 2, hi * 2, -1e10, 1e10]
     return np.array([*near, *far, -np.inf, np.inf], np.float32)
 
 
-def _inside(domain: Domain) -> tuple[np.float32, np.float32]:
-    """The outermost float32 values inside the domain."""
-    lo, hi = np.float32(domain.lo), np.float32(domain.hi)
-    return (
-        np.nextafter(lo, np.float32(np.inf)) if domain.lo_open else lo,
-        np.nextafter(hi, np.float32(-np.inf)) if domain.hi_open else hi,
-    )
-
-
-_MAKERS: Mapping[str, Callable[[QParams, Domain, int, int], Float32]] = {
+_MAKERS: Mapping[str, Callable[[_Want], Float32]] = {
     "codes": _codes,
     "ramp": _ramp,
     "random": _random,
@@ -109,27 +109,77 @@ _MAKERS: Mapping[str, Callable[[QParams, Domain, int, int], Float32]] = {
 NAMES: tuple[str, ...] = tuple(_MAKERS)
 
 
-def stimulus(name: str, shape: Shape, qparams: QParams, domain: Domain, seed: int = 0) -> Stimulus:
-    """The stimulus of that name for a program whose input has this shape and these parameters.
+def stimulus(name: str, program: Program, *, seed: int = 0, domain: Domain | None = None) -> tuple[Array, ...]:
+    """One run's inputs, one array per program input, in its dtype and shape.
+
+    Values that do not all fit are thinned out evenly, both ends kept; too few are filled up by repeating the last.
+    ``domain`` None: the range of the input's codes, else [-1, 1].
 
     Raises
     ------
-    ConfigError: no such stimulus; the message lists those there are.
+    ConfigError: no such stimulus (the message lists those there are), or one that this program's input cannot have.
     """
-    maker = _MAKERS.get(name)
-    if maker is None:
+    inputs = []
+    for values, spec in _values(name, program, seed, domain):
+        if values.size > spec.count:
+            values = values[np.linspace(0, values.size - 1, spec.count).round().astype(np.int64)]
+        inputs.append(_filled(values, spec.count).reshape(spec.shape))
+    return tuple(inputs)
+
+
+def stimulus_sets(
+    name: str, program: Program, *, seed: int = 0, domain: Domain | None = None
+) -> tuple[tuple[Array, ...], ...]:
+    """The whole stimulus, in as many runs as its longest input takes; raises as ``stimulus`` does."""
+    given = _values(name, program, seed, domain)
+    runs = max((math.ceil(values.size / max(1, spec.count)) for values, spec in given), default=1)
+    columns = [_filled(values, runs * spec.count).reshape(runs, *spec.shape) for values, spec in given]
+    return tuple(tuple(column[run] for column in columns) for run in range(runs))
+
+
+def _values(name: str, program: Program, seed: int, domain: Domain | None) -> list[tuple[Array, TensorSpec]]:
+    if name not in _MAKERS:
         raise ConfigError(f"no such stimulus: {name!r}", hint=f"use one of {', '.join(NAMES)}")
-    size = int(np.prod(shape))
-    values = maker(qparams, domain, size, seed)
-    return Stimulus(name, fill(values, shape), values.size, seed)
+    qparams = list(program.input_qparams) or [None] * len(program.inputs)
+    return [
+        (_of_input(name, spec, given, _generator(seed, name, str(i)), domain), spec)
+        for i, (spec, given) in enumerate(zip(program.inputs, qparams, strict=True))
+    ]
 
 
-def fill(values: Float32, shape: Shape) -> tuple[Float32, ...]:
-    """Values as arrays of ``shape``, as many as they fill; the last one filled up with the last value."""
-    size = max(1, int(np.prod(shape)))
-    sets = max(1, -(-values.size // size))
-    padded = np.concatenate([values, np.full(sets * size - values.size, values[-1], np.float32)])
-    return tuple(padded.reshape(sets, *shape))
+def _of_input(
+    name: str, spec: TensorSpec, qparams: QParams | None, rng: np.random.Generator, domain: Domain | None
+) -> Array:
+    dtype = np.dtype(spec.dtype)
+    if dtype.kind != "f":
+        return _of_integers(name, spec, rng)
+    if domain is None and qparams is not None:
+        values = code_values(qparams)
+        domain = Domain(float(values[0]), float(values[-1]))
+    return _MAKERS[name](_Want(qparams, domain or _SYMMETRIC, spec.count, rng)).astype(dtype)
+
+
+def _of_integers(name: str, spec: TensorSpec, rng: np.random.Generator) -> Array:
+    dtype = np.dtype(spec.dtype)
+    if name in ("zeros", "ones"):
+        return np.full(spec.count, name == "ones", dtype)
+    if name == "codes" and dtype.itemsize <= 2 and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return np.arange(limits.min, limits.max + 1).astype(dtype)
+    if name == "random" and dtype.kind in "biu":
+        # Indices and masks: what any table has a row for.
+        return rng.integers(0, 2, spec.count).astype(dtype)
+    raise ConfigError(
+        f"the stimulus {name!r} is for float inputs, and input {spec.name} is {spec.dtype}",
+        hint="use zeros, ones or random, or give the inputs",
+    )
+
+
+def _filled(values: Array, count: int) -> Array:
+    """Exactly ``count`` values: the last one repeated as often as it takes."""
+    if values.size >= count:
+        return values[:count]
+    return np.concatenate([values, np.full(count - values.size, values[-1], values.dtype)])
 
 
 def _uniform(shape: Shape, lo: float, hi: float) -> Callable[[np.random.Generator], Float32]:

@@ -9,10 +9,8 @@ from typing import Any
 
 import torch
 
+from corstone.lowering.keys import GRAPH_HASH
 from corstone.program import QParams, TensorSpec
-
-# In a saved graph's archive, readable without torch: the hash that decides whether two graphs are the same.
-GRAPH_HASH = "corstone_graph_sha256"
 
 _QUANTIZE = "quantized_decomposed.quantize_per_tensor"
 _DEQUANTIZE = "quantized_decomposed.dequantize_per_tensor"
@@ -38,20 +36,28 @@ def graph_sha256(exported: Any) -> str:
     total.update(str(exported.graph_signature).encode())
     for name, tensor in sorted({**exported.state_dict, **exported.constants}.items()):
         total.update(f"{name} ".encode())
-        if isinstance(tensor, torch.Tensor):
-            flat = tensor.detach().cpu().contiguous()
-            total.update(f"{flat.dtype}{tuple(flat.shape)}".encode())
-            total.update(flat.reshape(-1).view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
-        else:
-            total.update(str(tensor).encode())
+        total.update(_content(tensor))
     return total.hexdigest()
 
 
+def _content(value: Any) -> bytes:
+    if not isinstance(value, torch.Tensor):
+        return str(value).encode()
+    flat = value.detach().cpu().contiguous()
+    raw: bytes = flat.reshape(-1).view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+    return f"{flat.dtype}{tuple(flat.shape)}".encode() + raw
+
+
 def save_graph(exported: Any, path: Path) -> str:
-    """Save an exported program with its hash inside the archive; returns the hash."""
-    sha256 = graph_sha256(exported)
-    torch.export.save(exported, path, extra_files={GRAPH_HASH: sha256})
-    return sha256
+    """Save an exported program with its hash inside the archive; returns the hash.
+
+    This hash covers the example inputs, too: they are the calibration where nothing else is given.
+    """
+    total = hashlib.sha256(graph_sha256(exported).encode())
+    for tensor in torch.utils._pytree.tree_leaves(exported.example_inputs):
+        total.update(_content(tensor))
+    torch.export.save(exported, path, extra_files={GRAPH_HASH: total.hexdigest()})
+    return total.hexdigest()
 
 
 def tensor_specs(exported: Any) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:

@@ -11,6 +11,7 @@ import ast
 import hashlib
 import json
 import platform
+import zipfile
 from contextlib import suppress
 from functools import lru_cache
 from importlib import metadata
@@ -22,6 +23,9 @@ import numpy as np
 from corstone.errors import HarnessError
 from corstone.lowering.request import EXPORTED, Array, LowerRequest, SourceRef
 from corstone.quantize.policies import fingerprint, policy
+
+# In a saved graph's archive, readable without torch: the hash that decides whether two graphs are the same.
+GRAPH_HASH = "corstone_graph_sha256"
 
 # Our own code that decides a program's bytes. Its meaning is hashed (the syntax tree without docstrings), not its text.
 _CODE = ("quantize", "lowering")
@@ -107,6 +111,19 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
     return tree
 
 
+def exported_sha256(path: Path) -> str:
+    """The hash that ``graph.save_graph`` put into a ``.pt2``, else that of the file; read without torch."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                if name.endswith(GRAPH_HASH):
+                    return archive.read(name).decode()
+    except (zipfile.BadZipFile, OSError, UnicodeDecodeError):
+        # No archive, or half of one: torch says so when it loads it.
+        pass
+    return file_sha256(path)
+
+
 def lowering_options(request: LowerRequest) -> dict[str, Any]:
     """Options of the stages behind the quantized graph, and the tools' versions."""
     return {
@@ -126,7 +143,11 @@ def source_key(request: LowerRequest, ref: SourceRef) -> str:
     return digest(
         {
             # An exported file is its content; where it lies does not matter.
-            "source": [ref.kind, file_sha256(Path(ref.where)) if ref.kind == EXPORTED else ref.where, ref.attribute],
+            "source": [
+                ref.kind,
+                exported_sha256(Path(ref.where)) if ref.kind == EXPORTED else ref.where,
+                ref.attribute,
+            ],
             "quantization": fingerprint(policy(request.policy, request.bits), request.bits),
             "inputs": [[x.dtype.str, list(x.shape)] for x in examples],
             "calibration": [array_digest(inputs) for inputs in calibration],

@@ -44,7 +44,9 @@ class SourceRef:
 
     @property
     def text(self) -> str:
-        """``kind:where[:attribute]``, as a Program keeps it."""
+        """``kind:where[:attribute]``, as a Program keeps it; of an exported file only the name."""
+        if self.kind == EXPORTED:
+            return f"{self.kind}:{Path(self.where).name}"
         return ":".join(part for part in (self.kind, self.where, self.attribute) if part)
 
 
