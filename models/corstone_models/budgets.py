@@ -24,6 +24,8 @@ _LAST_8 = (
 )
 _TABLE_16 = "a table of 513 nodes is straight between them, and cannot follow a slope that goes to infinity"
 _FLAT_16 = "interpolation between nodes, and rounding"
+_HALF_CODE = "half an input code, where the function is steep; on every code itself the tables are within 1.2 steps"
+_SEGMENTS = "rounding of the input, of the table's nodes and of the result, half a step each"
 _POLE = "float goes to infinity here; the program saturates at the last value that its scale can carry"
 
 # Upper bounds in LSB: interior, then below -0.9, above 0.9, below -0.99, above 0.99 (and, for atanh, beyond +-0.999).
@@ -74,6 +76,29 @@ _ROWS: Mapping[tuple[str, int, str], Row] = {
         (8600.0, _TABLE_16),
         (14200.0, _POLE),
         (14200.0, _POLE),
+    ),
+    ("acos", 16, "segmented"): (
+        (1.35, _SEGMENTS),
+        (2.1, _HALF_CODE),
+        (2.1, _HALF_CODE),
+        (60.0, _HALF_CODE),
+        (60.0, _HALF_CODE),
+    ),
+    ("asin", 16, "segmented"): (
+        (1.75, _SEGMENTS),
+        (3.1, _HALF_CODE),
+        (3.1, _HALF_CODE),
+        (120.0, _HALF_CODE),
+        (120.0, _HALF_CODE),
+    ),
+    ("atanh", 16, "segmented"): (
+        (1.4, _SEGMENTS),
+        (4.9, _HALF_CODE),
+        (4.9, _HALF_CODE),
+        (42.0, _HALF_CODE),
+        (42.0, _HALF_CODE),
+        (3900.0, _POLE),
+        (3900.0, _POLE),
     ),
     ("acos", 8, "edge_exact"): (
         (1.3, _EXACT_SCALE),
