@@ -1,10 +1,469 @@
-"""The one path from network to verdict: quantize, lower, boot, judge."""
+"""The one path from network to verdict: lower, stimulate, boot, ask the references, judge, record.
+
+Each stage is somebody else's and can be run alone; this module only connects them and turns what goes wrong on the way
+into a verdict. The three ways in: ``check`` (one network), ``check_all`` (many, compiled in one child), ``run_program``
+(a ``.pte`` on raw inputs, no judgement). Importing it imports neither torch nor numpy.
+"""
 
 from __future__ import annotations
 
+import shlex
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corstone.causes import Cause, Outcome
+from corstone.errors import ConfigError, HarnessError
+from corstone.judge.verdict import Verdict
 from corstone.report.record import CaseRecord
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
-def check() -> CaseRecord:
-    """Run one case; written once the stages are there."""
-    raise NotImplementedError
+    from corstone.boards import Deadlines
+    from corstone.capture import Capture
+    from corstone.lowering import LowerRequest
+    from corstone.program import Program, TensorSpec
+
+    Array = npt.NDArray[np.generic]
+
+Progress = Callable[[str, str], None]
+"""Called with a case id and what is being done with it now."""
+
+REFERENCES = ("table", "tosa", "float")
+
+
+@dataclass(frozen=True)
+class CheckRequest:
+    """One case.
+
+    Parameters
+    ----------
+    network: registered name, ``module:attribute``, ``path.py:attribute``, or ``path.pt2``.
+    stimulus: name of the inputs (``corstone_models.stimuli``); ``given`` takes ``inputs`` as they are.
+    inputs: example inputs of a network that is not registered; they also fix its shapes.
+    shapes: instead of ``inputs``, shapes of float32 inputs.
+    out: folder of the run; the case gets ``<out>/cases/<case id>``.
+    references: of table, tosa, vgf, float, fake-quantized.
+    timeout_s: whole boot, seconds; None takes the provider's default.
+    label: name in reports instead of the network's own.
+    """
+
+    network: str
+    bits: int = 8
+    policy: str = "fixed"
+    target: str = "ethos-u55-128"
+    board: str | None = None
+    provider: str = "auto"
+    fvp_dir: Path | None = None
+    require_fvp: bool = False
+    runner: str | None = None
+    runner_elf: Path | None = None
+    stimulus: str = "codes"
+    seed: int = 0
+    inputs: tuple[Any, ...] = ()
+    shapes: tuple[tuple[int, ...], ...] = ()
+    out: Path = Path("corstone-out")
+    references: tuple[str, ...] = REFERENCES
+    timeout_s: float | None = None
+    trace: bool = False
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """What reports call the network."""
+        return self.label or Path(self.network).name.replace(":", "-")
+
+    @property
+    def case_id(self) -> str:
+        """Stable over versions, usable as a folder name."""
+        board = self.board or _board_of(self.target)
+        parts = [self.name, f"int{self.bits}", self.policy, self.target, board, self.stimulus]
+        return "-".join(part.replace("/", "_") for part in parts if part)
+
+    @property
+    def repro(self) -> str:
+        """The command that runs this case again."""
+        words = ["corstone", "check", self.network, "--bits", str(self.bits), "--policy", self.policy]
+        words += ["--target", self.target, "--stimulus", self.stimulus]
+        for shape in self.shapes:
+            words += ["--shape", ",".join(map(str, shape))]
+        return shlex.join(words)
+
+
+def check(module_or_name: Any, example_inputs: Sequence[Any] | None = None, **options: Any) -> CaseRecord:
+    """One network, from source to verdict.
+
+    Parameters
+    ----------
+    module_or_name: an ``nn.Module``, or a name as in ``CheckRequest.network``.
+    example_inputs: tensors or arrays; needed for a module, and then also the default stimulus (``given``).
+    options: fields of ``CheckRequest``.
+
+    Returns the case's record; whatever the compiler or the device does becomes a verdict in it.
+
+    Raises
+    ------
+    ConfigError: nonsense in the request itself.
+    """
+    inputs = tuple(_array(x) for x in example_inputs or ())
+    if isinstance(module_or_name, str):
+        if inputs:
+            options = {"stimulus": "given", **options}
+        return check_one(CheckRequest(module_or_name, inputs=inputs, **options))
+    options = {"stimulus": "given", "label": type(module_or_name).__name__, **options}
+    if not inputs:
+        raise ConfigError(
+            f"checking a live {type(module_or_name).__name__} needs example inputs",
+            hint="check(module, (example_input,)): they fix its shapes and are its stimulus",
+        )
+    with tempfile.TemporaryDirectory(prefix="corstone-export-") as folder:
+        try:
+            path = _export(module_or_name, example_inputs or (), Path(folder))
+        except HarnessError as error:
+            request = CheckRequest(options["label"], inputs=inputs, **options)
+            return _finish(request, _failed(request, error), {})
+        return check_one(CheckRequest(str(path), inputs=inputs, **options))
+
+
+def check_one(request: CheckRequest, progress: Progress | None = None) -> CaseRecord:
+    """One case from its request."""
+    return check_all([request], progress)[0]
+
+
+def check_all(requests: Sequence[CheckRequest], progress: Progress | None = None) -> list[CaseRecord]:
+    """Several cases: what is not in the cache is compiled in one child, then each is booted and judged in turn."""
+    from corstone.lowering import lower_all
+
+    say = progress or (lambda _case, _what: None)
+    for request in requests:
+        say(request.case_id, "lower")
+    began = time.monotonic()
+    programs = lower_all([_lower_request(r) for r in requests])
+    lowering_s = (time.monotonic() - began) / max(1, len(requests))
+    records = []
+    for request, program in zip(requests, programs, strict=True):
+        seconds = {"lower": lowering_s}
+        if isinstance(program, HarnessError):
+            record = _failed(request, program)
+        else:
+            record = _run_case(request, program, seconds, say)
+        records.append(_finish(request, record, seconds))
+        say(request.case_id, str(record.verdict.outcome))
+    return records
+
+
+def _lower_request(request: CheckRequest) -> LowerRequest:
+    from corstone.lowering import LowerRequest
+
+    return LowerRequest(
+        request.network,
+        target=request.target,
+        bits=request.bits,
+        policy=request.policy,
+        inputs=request.inputs,
+        shapes=request.shapes,
+        seed=request.seed,
+        label=request.label,
+    )
+
+
+def _run_case(request: CheckRequest, program: Program, seconds: dict[str, float], say: Progress) -> CaseRecord:
+    from corstone.boards import BootRequest, boot
+    from corstone.judge.stored import Question, judge_folder, store
+    from corstone.reference import domain_findings, operators_of, references
+
+    folder = request.out / "cases" / request.case_id
+    clock = _Clock(seconds)
+    capture = None
+    try:
+        inputs = _stimulus(request, program)
+        clock.lap("stimulus")
+        say(request.case_id, "boot")
+        capture = boot(
+            BootRequest(
+                program=program,
+                inputs=tuple(x.tobytes() for x in inputs),
+                folder=folder,
+                board=request.board,
+                provider=request.provider,
+                fvp_dir=request.fvp_dir,
+                require_fvp=request.require_fvp,
+                runner=request.runner,
+                runner_elf=request.runner_elf,
+                deadlines=_deadlines(request, program),
+                trace=request.trace,
+            )
+        )
+        clock.lap("boot")
+        say(request.case_id, "judge")
+        answers = list(references(program, inputs, request.references).values())
+        clock.lap("references")
+        budgets = _budgets(request)
+        findings = domain_findings(program, inputs)
+        store(folder, Question(budgets, request.stimulus, request.seed, None, findings, operators_of(program)), answers)
+        verdict = judge_folder(folder)[3]
+        clock.lap("judge")
+    except HarnessError as error:
+        return _failed(request, error, capture, program)
+    return _record(request, verdict, capture, program)
+
+
+def run_program(
+    pte: Path,
+    inputs: Sequence[Path],
+    out: Path,
+    *,
+    target: str | None = None,
+    board: str | None = None,
+    provider: str = "auto",
+    fvp_dir: Path | None = None,
+    require_fvp: bool = False,
+    runner: str | None = None,
+    runner_elf: Path | None = None,
+    timeout_s: float | None = None,
+    trace: bool = False,
+) -> Capture:
+    """Boot any ``.pte`` on raw input files; the capture folder ``out`` holds ``out-0.bin``, ...
+
+    Nothing is judged but the boot: the capture's ending says whether the device ran and gave back complete, fresh
+    outputs.
+
+    Raises
+    ------
+    ConfigError: the program is damaged or for another target, or the inputs do not fit it.
+    ToolError: a simulator or an image is missing.
+    """
+    from corstone.boards import BootRequest, boot
+
+    program = load_pte(pte, target)
+    data = tuple(_read_inputs(program.inputs, inputs))
+    request = CheckRequest(pte.name, target=program.target, timeout_s=timeout_s)
+    return boot(
+        BootRequest(
+            program=program,
+            inputs=data,
+            folder=out,
+            board=board,
+            provider=provider,
+            fvp_dir=fvp_dir,
+            require_fvp=require_fvp,
+            runner=runner,
+            runner_elf=runner_elf,
+            deadlines=_deadlines(request, program),
+            trace=trace,
+        )
+    )
+
+
+def load_pte(pte: Path, target: str | None = None) -> Program:
+    """A bare ``.pte`` as a Program: inputs, outputs and target read from the file.
+
+    Raises
+    ------
+    ConfigError: damaged, without an Ethos-U delegate, or compiled for another target than asked for.
+    """
+    from corstone.formats.pte import read_pte
+    from corstone.formats.vela import program_target
+    from corstone.program import Program
+    from corstone.targets import target as target_named
+
+    wanted = target_named(target) if target else None
+    file = read_pte(pte)
+    found = program_target(file)
+    if wanted and wanted != found:
+        raise ConfigError(
+            f"{pte.name} was compiled for {found.name}, {wanted.name} was asked for",
+            cause=Cause.WRONG_TARGET,
+            hint=f"run it with --target {found.name}, or compile it for {wanted.name}",
+        )
+    return Program(pte, found.name, file.input_specs, file.output_specs)
+
+
+def judge_capture(folder: Path) -> CaseRecord:
+    """Judge a stored capture again; needs no board.
+
+    Raises
+    ------
+    ConfigError: the folder holds no capture.
+    """
+    from corstone.judge.stored import judge_folder
+
+    capture, program, question, verdict = judge_folder(folder)
+    return CaseRecord(
+        case_id=folder.name,
+        network=program.network if program else "",
+        bits=program.bits if program else 0,
+        policy=program.policy if program else "",
+        target=capture.target,
+        board=capture.board,
+        stimulus=question.stimulus,
+        verdict=verdict,
+        executor=capture.executor,
+        runner=capture.runner,
+        runner_sha256=capture.runner_sha256,
+        seed=question.seed,
+        capture=str(folder),
+        counters=capture.counters,
+        versions=program.versions if program else {},
+        seconds=capture.seconds,
+    )
+
+
+def _read_inputs(specs: Sequence[TensorSpec], paths: Sequence[Path]) -> list[bytes]:
+    if len(paths) != len(specs):
+        wanted = ", ".join(f"{s.name}: {s.dtype}{list(s.shape)}" for s in specs) or "none"
+        raise ConfigError(
+            f"the program takes {len(specs)} inputs, {len(paths)} files were given",
+            cause=Cause.BAD_INPUT,
+            hint=f"give one raw file per input, in this order: {wanted}",
+        )
+    data = []
+    for spec, path in zip(specs, paths, strict=True):
+        try:
+            raw = path.read_bytes()
+        except OSError as error:
+            raise ConfigError(
+                f"cannot read input {spec.name} from {path}: {error.strerror}", cause=Cause.BAD_INPUT
+            ) from error
+        if len(raw) != spec.size_bytes:
+            raise ConfigError(
+                f"input {spec.name} needs {spec.size_bytes} bytes ({spec.dtype}{list(spec.shape)}), "
+                f"{path} has {len(raw)}: it is too {'short' if len(raw) < spec.size_bytes else 'long'}",
+                cause=Cause.BAD_INPUT,
+                hint="write the tensor's elements in row-major order, little endian, without a header",
+            )
+        data.append(raw)
+    return data
+
+
+def _stimulus(request: CheckRequest, program: Program) -> list[Array]:
+    from corstone_models.networks import NETWORKS
+    from corstone_models.stimuli import stimulus
+
+    if request.stimulus == "given":
+        return _given(request, program)
+    network = NETWORKS.get(request.network)
+    return list(stimulus(request.stimulus, program, seed=request.seed, domain=network.domain if network else None))
+
+
+def _given(request: CheckRequest, program: Program) -> list[Array]:
+    import numpy as np
+
+    if len(request.inputs) != len(program.inputs):
+        raise ConfigError(
+            f"the program takes {len(program.inputs)} inputs, {len(request.inputs)} were given", cause=Cause.BAD_INPUT
+        )
+    arrays = []
+    for spec, value in zip(program.inputs, request.inputs, strict=True):
+        array = np.ascontiguousarray(value)
+        if str(array.dtype) != spec.dtype or array.shape != spec.shape:
+            raise ConfigError(
+                f"input {spec.name} must be {spec.dtype}{list(spec.shape)}, got {array.dtype}{list(array.shape)}",
+                cause=Cause.BAD_INPUT,
+            )
+        arrays.append(array)
+    return arrays
+
+
+def _budgets(request: CheckRequest) -> tuple[Any, ...]:
+    from corstone_models.networks import NETWORKS
+
+    network = NETWORKS.get(request.network)
+    return network.budgets(request.bits, request.policy) if network else ()
+
+
+def _deadlines(request: CheckRequest, program: Program) -> Deadlines | None:
+    if request.timeout_s is None:
+        return None
+    from corstone.boards.deadlines import default_deadlines
+
+    base = default_deadlines(request.provider, program.pte.stat().st_size)
+    limit = request.timeout_s
+    return replace(base, total=limit, start=min(base.start, limit), progress=min(base.progress, limit))
+
+
+def _array(value: Any) -> Any:
+    import numpy as np
+
+    return np.ascontiguousarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
+
+
+def _export(module: Any, example_inputs: Sequence[Any], folder: Path) -> Path:
+    """A live module as an exported program on disk: it travels to the compile child as a graph, never by pickle."""
+    from corstone.lowering.live import export_module
+
+    path: Path = export_module(module, tuple(example_inputs), folder)
+    return path
+
+
+def _board_of(target: str) -> str:
+    from corstone.boards import board_for_target
+
+    return board_for_target(target, None).name
+
+
+def _failed(
+    request: CheckRequest, error: HarnessError, capture: Capture | None = None, program: Program | None = None
+) -> CaseRecord:
+    evidence = {name: str(value) for name, value in error.evidence.items()}
+    verdict = Verdict(error.outcome, error.cause, error.message, error.hint, evidence=evidence)
+    return _record(request, verdict, capture, program)
+
+
+def _record(request: CheckRequest, verdict: Verdict, capture: Capture | None, program: Program | None) -> CaseRecord:
+    from corstone import __version__
+
+    versions = {"corstone": __version__, **(program.versions if program else {})}
+    if capture is not None:
+        versions[capture.executor.kind] = str(capture.executor)
+    return CaseRecord(
+        case_id=request.case_id,
+        network=request.name,
+        bits=request.bits,
+        policy=request.policy,
+        target=request.target,
+        board=capture.board if capture else request.board or _board_of(request.target),
+        stimulus=request.stimulus,
+        verdict=verdict,
+        executor=capture.executor if capture else None,
+        runner=capture.runner if capture else "",
+        runner_sha256=capture.runner_sha256 if capture else "",
+        seed=request.seed,
+        capture=str(capture.folder) if capture else "",
+        counters=capture.counters if capture else {},
+        versions=versions,
+        repro=request.repro,
+    )
+
+
+def _finish(request: CheckRequest, record: CaseRecord, seconds: dict[str, float]) -> CaseRecord:
+    """Add the times and keep the record in the case's folder, where that can be written."""
+    record = replace(record, seconds={**record.seconds, **seconds})
+    folder = request.out / "cases" / request.case_id
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        record.save(folder / "record.json")
+    except OSError as error:
+        if record.verdict.outcome is Outcome.PASSED:
+            why = f"the record cannot be written to {folder}: {error.strerror}"
+            verdict = replace(record.verdict, outcome=Outcome.ERROR, cause=Cause.NOT_WRITABLE, reason=why)
+            return replace(record, verdict=verdict)
+    return record
+
+
+class _Clock:
+    """Laps into a dictionary of seconds."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self.seconds = seconds
+        self.last = time.monotonic()
+
+    def lap(self, name: str) -> None:
+        now = time.monotonic()
+        self.seconds[name] = now - self.last
+        self.last = now
