@@ -26,15 +26,17 @@ from pathlib import Path
 from typing import TextIO
 from xml.sax.saxutils import quoteattr
 
-from junitparser import Error, Failure, Skipped
+from junitparser import Error, Failure, Properties, Property, Skipped
 from junitparser.xunit2 import FlakyError, FlakyFailure, RerunError, RerunFailure, TestCase
 
 from corstone.causes import Outcome
 from corstone.dashboard.text import visible
 from corstone.ledger.model import Attempt, Merged, MergedCase, State
+from corstone.report.junit import properties
 
 FLAVOURS = ("properties", "strict")
 _FAILURES = {State.FAILED}
+_ABOVE = {"cause", "network", "bits", "policy", "target", "board", "provider", "case_id", "worst_lsb"}
 _SKIPS = {State.SKIPPED, State.XFAIL, State.QUARANTINED}
 
 
@@ -142,8 +144,10 @@ def case_element(case: MergedCase, flavour: str) -> TestCase:
     element.classname = xml_text(f"{case.cell}.{classname}" if case.cell else classname)
     element.time = round(case.seconds, 3)
     if flavour == "properties":
+        listed = Properties()
         for key, value in case_properties(case):
-            element.add_property(xml_text(key), xml_text(value))
+            listed.add_property(Property(xml_text(key), xml_text(value)))
+        element.append(listed)
     detail = case.last.detail() if case.last is not None and case.last.finished else {}
     body = str(detail.get("text", ""))
     reason = case.reason
@@ -200,15 +204,11 @@ def case_properties(case: MergedCase) -> Iterator[tuple[str, str]]:
         yield "quarantine.expires", case.quarantine["expires"]
     if case.last is None or not case.names:
         return
-    for record in case.last.records():
-        if record.executor is not None:
-            yield "executor", str(record.executor)
-        yield "seed", str(record.seed)
-        for key, value in (("runner", record.runner), ("capture", record.capture), ("repro", record.repro)):
-            if value:
-                yield key, value
-        for tool, version in sorted(record.versions.items()):
-            yield f"version.{tool}", version
+    for number, record in enumerate(case.last.records()):
+        # The same names as in pytest's own file; the outcome of the test itself is ``state`` and ``outcome`` above.
+        for fact, value in properties(record):
+            if number or fact not in _ABOVE:
+                yield (fact if number == 0 else f"{number + 1}.{fact}"), value
 
 
 def _counts(cases: Iterable[MergedCase]) -> dict[str, int]:
@@ -232,7 +232,7 @@ def _result(kind: type[Failure | Error | Skipped], word: str, message: str, text
 
 
 def _element(case: TestCase) -> str:
-    text: bytes | str = case.tostring()  # type: ignore[no-untyped-call]
+    text: bytes | str = case.tostring()
     written = text.decode("utf-8") if isinstance(text, bytes) else text
     if written.startswith("<?xml"):
         written = written.partition("?>")[2].lstrip()
