@@ -1,0 +1,24 @@
+/* The pool that only grows. The host build for tests has its own, with guarded blocks. */
+#include "base.h"
+
+void *arena_take(struct arena *arena, uint32_t size, uint32_t align)
+{
+    uintptr_t at = (uintptr_t)arena->base + arena->used;
+    uint32_t skip = (uint32_t)((align - (at & (align - 1u))) & (align - 1u));
+    uint32_t room = arena->size - arena->used;
+    if (skip > room || size > room - skip) {
+        return NULL;
+    }
+    uint8_t *block = arena->base + arena->used + skip;
+    arena->used += skip + size;
+    if (arena->used > arena->peak) {
+        arena->peak = arena->used;
+    }
+    return block;
+}
+
+void *arena_take_array(struct arena *arena, uint32_t count, uint32_t size, uint32_t align)
+{
+    uint64_t total = (uint64_t)count * size;
+    return total > UINT32_MAX ? NULL : arena_take(arena, (uint32_t)total, align);
+}
