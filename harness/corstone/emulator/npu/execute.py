@@ -21,6 +21,7 @@ from corstone.emulator.npu.memory import Memory
 from corstone.emulator.npu.ops_conv import build_conv
 from corstone.emulator.npu.ops_elementwise import build_elementwise
 from corstone.emulator.npu.ops_pool import build_pool
+from corstone.emulator.npu.ops_resize import build_resize
 from corstone.emulator.npu.plan import Plan
 from corstone.emulator.npu.state import RegisterFile, Registers
 from corstone.emulator.npu.stats import Limits, RunStats
@@ -180,6 +181,8 @@ class Run:
             return build_conv(
                 self.machine, regs, depthwise=name == "DEPTHWISE", weights_ifm2=bool(operands.get("weights_ifm2"))
             )
+        if name == "RESIZE":
+            return build_resize(self.machine, regs, str(mode))
         raise NpuError("unsupported", f"{name} is not modelled")
 
     def _traced(self, operation: int, plan: Plan, pointers: list[int], start: int) -> None:

@@ -23,6 +23,9 @@ from corstone.formats.vela import VelaBlob, VelaTensor
 
 WEIGHTS_BASE = 0x9000_0000
 SCRATCH_BASE = 0xA000_0000
+FAST_BASE = 0x3100_0000
+FAST_SIZE = 384 << 10
+"""The fast scratch of region 2, which only Vela's Dedicated_Sram modes use; a delegate does not say its size."""
 FILL = 0xA5
 """What scratch holds before a run: hardware does not clear it, and no result may depend on it."""
 
@@ -41,6 +44,7 @@ def run_delegate(
     trace: Trace | None = None,
     limits: Limits | None = None,
     fill: int = FILL,
+    fast_size: int = FAST_SIZE,
 ) -> DelegateRun:
     """Execute a delegate on raw input bytes, one for each of its inputs.
 
@@ -60,8 +64,9 @@ def run_delegate(
     memory = ArrayMemory()
     memory.add(WEIGHTS_BASE, weights, writable=False)
     memory.add(SCRATCH_BASE, scratch)
+    memory.add(FAST_BASE, np.full(fast_size, fill, np.uint8))
     config = NpuConfig.for_target(target.name)
-    stats = execute(blob.payload.stream, (WEIGHTS_BASE, SCRATCH_BASE), memory, config, trace, limits)
+    stats = execute(blob.payload.stream, (WEIGHTS_BASE, SCRATCH_BASE, FAST_BASE), memory, config, trace, limits)
     outputs = tuple(scratch[t.offset : t.offset + t.size_bytes].tobytes() for t in blob.outputs)
     return DelegateRun(outputs, stats)
 

@@ -159,9 +159,10 @@ def as_type(value: int, dtype: DType) -> int:
 
 
 def check_size(machine: Machine, name: str, shape: Shape) -> None:
-    """Refuse feature maps that are empty or too large, before anything is allocated."""
-    if min(shape) < 1:
-        raise NpuError("parse", f"{name} has no elements: height, width, depth are {shape}")
+    """Refuse feature maps that are too large, before anything is allocated.
+
+    An IFM may be empty: Vela's stripes reach rows that lie in the padding altogether.
+    """
     if math.prod(shape) > machine.limits.elements:
         raise NpuError("limit", f"{name} of {shape} has more than {machine.limits.elements} elements")
 
@@ -183,11 +184,9 @@ def build_input(machine: Machine, regs: Registers, name: str, shape: Shape) -> M
     return MemoryInput(layout, zero, machine.region(regs[f"{name}_REGION"]), machine.pointer[f"{name}_BASE0"])
 
 
-def broadcast_shape(regs: Registers, name: str, shape: Shape, *, optional: bool = False) -> Shape:
-    """The shape of an elementwise input: the OFM's, 1 in broadcast dimensions; ``optional`` if it may be unset."""
+def broadcast_shape(regs: Registers, name: str, shape: Shape) -> Shape:
+    """The shape of an elementwise input: the OFM's, 1 in broadcast dimensions."""
     register = f"{name}_BROADCAST"
-    if optional and not regs.is_set(register):
-        return shape
     ones = [regs.field(register, axis) for axis in "hwc"]
     return (1 if ones[0] else shape[0], 1 if ones[1] else shape[1], 1 if ones[2] else shape[2])
 

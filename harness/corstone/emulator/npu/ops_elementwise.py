@@ -1,13 +1,14 @@
 """Elementwise operations of two inputs or one, with broadcast, operand scaling and operand order.
 
 Source: ethos-u.md section 5.6. On U55 and U65 the operands are swapped first and scaled afterwards. Values are int64
-until the output stage. Leaves out LSR, whose behaviour nobody has measured, and 64-bit data.
+until the output stage. Leaves out 64-bit data.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -82,8 +83,6 @@ def build_elementwise(machine: Machine, regs: Registers, mode: str) -> Plan:
     ------
     NpuError: for registers never set and forms that are not modelled.
     """
-    if mode == "LSR":
-        raise NpuError("unsupported", "elementwise mode LSR is not modelled")
     output = build_output(machine, regs)
     u85 = machine.config.product == "U85"
     if mode in _UNARY:
@@ -134,7 +133,11 @@ def _stage(machine: Machine, regs: Registers, mode: str, first: Input) -> Output
     elif mode == "MUL" and first.dtype.itemsize == 4 and scale is not None:
         # Only the shift acts on 32-bit products.
         scale = Scale(1, scale.shift, scale.rounding, scale.dbl_rnd)
-    return build_stage(machine, regs, scale)
+    stage = build_stage(machine, regs, scale)
+    if mode == "MUL" and stage.dtype.itemsize == 4 and stage.table is None and (scale is None or scale.identity):
+        # The low 32 bits of an unshifted product, as TOSA's MUL defines them; anything else saturates.
+        return replace(stage, clamp=False)
+    return stage
 
 
 def _scales_55(regs: Registers, mode: str, first: Input, second: Input) -> tuple[Scale | None, Scale | None]:
@@ -171,12 +174,11 @@ def _scales_85(regs: Registers, mode: str) -> tuple[Scale | None, Scale | None]:
 def _unary(machine: Machine, regs: Registers, mode: str) -> Unary:
     if mode == "NOT":
         return np.invert
-    if mode == "CLZ":
-        return _count_leading_zeros
     u85 = machine.config.product == "U85"
-    if mode == "ABS":
+    if mode in ("CLZ", "ABS"):
         own = _scale_85(regs, "IFM_SCALE") if u85 else None
-        return lambda a: np.abs(own.apply(a) if own else a)
+        change: Unary = np.abs if mode == "ABS" else _count_leading_zeros
+        return lambda a: change(own.apply(a) if own else a)
     if not u85:
         if not is_global(regs):
             raise NpuError("unsupported", "LRELU without a global scale is not modelled")
@@ -193,7 +195,7 @@ def _shift(machine: Machine, regs: Registers, mode: str, first: Input) -> Binary
 
 
 def shift_values(a: Ints, b: Ints, mode: str, bits: int, rounding: Rounding) -> Ints:
-    """SHR, rounded in the OFM's mode, or SHL, which wraps at the width of its input.
+    """SHR, rounded in the OFM's mode, LSR, or SHL, which wraps at the width of its input.
 
     Raises
     ------
@@ -201,9 +203,11 @@ def shift_values(a: Ints, b: Ints, mode: str, bits: int, rounding: Rounding) -> 
     """
     if b.min() < 0 or b.max() > 31:
         raise NpuError("unsupported", f"{mode} by an amount outside 0..31 has no known result")
+    if mode == "LSR":
+        # The input's bits without a sign; for signed outputs the result keeps the pattern's meaning.
+        return wrap((a & ((1 << bits) - 1)) >> b, bits)
     if mode == "SHL":
-        sign = 1 << (bits - 1)
-        return (((a << b) + sign) & ((1 << bits) - 1)) - sign
+        return wrap(a << b, bits)
     if rounding is Rounding.LOWER:
         return a >> b
     if rounding is Rounding.TRUNCATE:
@@ -213,6 +217,12 @@ def shift_values(a: Ints, b: Ints, mode: str, bits: int, rounding: Rounding) -> 
         half = half - ((a < 0) & (b > 0))
     # The double modes differ from half up only beyond 31 bits.
     return (a + half) >> b
+
+
+def wrap(values: Ints, bits: int) -> Ints:
+    """The low ``bits`` of each value as a signed number."""
+    sign = np.int64(1) << (bits - 1)
+    return ((values + sign) & ((1 << bits) - 1)) - sign
 
 
 class _Elementwise(Compute):

@@ -1,18 +1,21 @@
-"""Pooling: MAX, MIN, AVERAGE, SUM, REDUCE_SUM and NONE, over windows with stride, padding and input upscaling.
+"""Pooling: MAX, MIN, AVERAGE, SUM, REDUCE_SUM, NONE and ARGMAX, over windows with stride, padding and upscaling.
 
-Source: ethos-u.md sections 4 (IFM size, padding, upscale) and 5.7. Leaves out ARGMAX, which is refused.
+Source: ethos-u.md sections 4 (IFM size, padding, upscale) and 5.7. Of ARGMAX the form that Vela writes is there: one
+axis, unpadded, and an output scale of 1 >> 16, which leaves the index (that indices count from the window's start and
+the first of equal values wins was measured against TOSA).
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from corstone.emulator.npu.channels import RecordSource, build_records
 from corstone.emulator.npu.errors import NpuError
 from corstone.emulator.npu.machine import Cost, Machine
-from corstone.emulator.npu.operands import Input, Output, broadcast_shape, build_input, build_output
+from corstone.emulator.npu.operands import Input, Output, build_input, build_output
 from corstone.emulator.npu.output import OutputStage
 from corstone.emulator.npu.plan import Compute, Plan
 from corstone.emulator.npu.pointwise import PointFunction, Pointwise
@@ -23,6 +26,7 @@ from corstone.emulator.npu.types import Array, Ints
 from corstone.emulator.npu.window import Window, build_window
 
 _HARDWARE_DIVIDES_UP_TO = 8
+_INDEX_SHIFT = 16
 _I32 = (1 << 31) - 1
 
 
@@ -36,8 +40,6 @@ def build_pool(machine: Machine, regs: Registers, mode: str) -> Plan:
     output = build_output(machine, regs)
     if mode == "NONE":
         return _build_none(machine, regs, output)
-    if mode in ("ARGMAX_X", "ARGMAX_Y"):
-        raise NpuError("unsupported", f"pool mode {mode} is not modelled")
     require_plain_accumulator(machine, regs)
     stage = build_stage(machine, regs, pool_scale(machine, regs))
     window = build_window(regs, output.shape[:2])
@@ -51,6 +53,8 @@ def build_pool(machine: Machine, regs: Registers, mode: str) -> Plan:
         raise NpuError("unsupported", f"{mode} of 64-bit data is not modelled")
     if mode == "REDUCE_SUM":
         return ReduceSum(source, output, stage, window)
+    if mode in ("ARGMAX_X", "ARGMAX_Y"):
+        return _build_argmax(source, output, stage, window, mode)
     if window.trivial:
         return Pointwise(source, output, stage)
     if mode in ("MAX", "MIN"):
@@ -101,6 +105,38 @@ class Extreme(Compute):
         return self.function.apply(best, machine.internal)
 
 
+def _build_argmax(source: Input, output: Output, stage: OutputStage, window: Window, mode: str) -> Plan:
+    scale = stage.scale
+    if scale is None or (scale.multiplier, scale.shift) != (1, _INDEX_SHIFT) or stage.table is not None:
+        raise NpuError("unsupported", f"{mode} is only modelled with an OFM scale of 1 >> {_INDEX_SHIFT}")
+    across = window.kernel[0] if mode == "ARGMAX_X" else window.kernel[1]
+    if across != 1 or window.padded or window.dilation != (1, 1) or window.upscale != "NONE":
+        raise NpuError("unsupported", f"{mode} over a kernel of {window.kernel}, padded or dilated, is not modelled")
+    return ArgMax(source, output, replace(stage, scale=None), window, mode)
+
+
+class ArgMax(Compute):
+    """The place of the first largest element in a row or column window."""
+
+    def __init__(self, source: Input, output: Output, stage: OutputStage, window: Window, mode: str) -> None:
+        super().__init__((source,), output, _cost(source, output, window))
+        self.window = window
+        self.stage = stage
+        self.axis = 1 if mode == "ARGMAX_X" else 0
+
+    def compute(self, machine: Machine, pointers: list[int]) -> Array:
+        """See ``Compute``."""
+        values = self.inputs[0].load(machine, pointers)
+        best = self.window.tap(values, 0, 0).copy()
+        index = np.zeros(best.shape, np.int64)
+        for place in range(1, self.window.taps[self.axis]):
+            other = self.window.tap(values, *((0, place) if self.axis else (place, 0)))
+            larger = other > best
+            best[larger] = other[larger]
+            index[larger] = place
+        return self.stage.finish(index, machine.internal)
+
+
 class Sum(Compute):
     """SUM or AVERAGE over windows; ``divides`` is the rounding of a division by the number of valid taps."""
 
@@ -133,6 +169,8 @@ class ReduceSum(Compute):
     """The sum over the depth, and over the window where there is one."""
 
     def __init__(self, source: Input, output: Output, stage: OutputStage, window: Window) -> None:
+        # The sum over a depth of one is the element itself, and Vela then stores it in place.
+        self.pointwise = source.shape[2] == 1 and window.trivial
         taps = math.prod(window.stored) * math.prod(window.taps)
         cost = Cost(taps, source.size_bytes, output.size_bytes, math.prod(output.shape))
         super().__init__((source,), output, cost)
@@ -168,10 +206,13 @@ def window_sum(values: Array, zero_point: int, window: Window) -> Ints:
 
 
 def _build_none(machine: Machine, regs: Registers, output: Output) -> Plan:
-    """POOL NONE: the accumulator comes from IFM2, 32 or 64 bits wide; the IFM registers are a dummy."""
+    """POOL NONE: the accumulator comes from IFM2, 32 or 64 bits wide; the IFM registers are a dummy.
+
+    IFM2_BROADCAST does not apply: Vela leaves there what the elementwise operation before had set.
+    """
     if regs.choice("ACC_FORMAT", "input") != "IFM2" or regs.field("ACC_FORMAT", "output_off"):
         raise NpuError("unsupported", "POOL NONE is only modelled with the accumulator loaded from IFM2")
-    source = build_input(machine, regs, "IFM2", broadcast_shape(regs, "IFM2", output.shape, optional=True))
+    source = build_input(machine, regs, "IFM2", output.shape)
     if source.dtype.itemsize < 4:
         raise NpuError("parse", f"an accumulator is loaded from {source.dtype} data, not from 32 or 64 bits")
     if is_global(regs):
@@ -196,5 +237,4 @@ class Loaded(Compute):
         source = self.inputs[0]
         values = source.load(machine, pointers).astype(np.int64) - source.zero_point
         channels = self.records.load(machine, pointers) if self.records else None
-        finished = self.stage.finish(values, machine.internal, channels)
-        return np.broadcast_to(finished, self.output.shape)
+        return self.stage.finish(values, machine.internal, channels)

@@ -123,7 +123,7 @@ def build_window(regs: Registers, output: Pair) -> Window:
     after = (regs["IFM_PAD_BOTTOM"], regs["IFM_PAD_RIGHT"])
     upscale = regs.choice("IFM_UPSCALE", "mode")
     size = tuple((output[a] - 1) * stride[a] + kernel[a] - before[a] - after[a] for a in (0, 1))
-    if min(size) < 1:
+    if min(size) < 0:
         raise NpuError("parse", f"kernel {kernel}, padding {before} and {after} leave an IFM of {size}")
     if any((kernel[a] - 1) % dilation[a] for a in (0, 1)):
         raise NpuError("parse", f"kernel {kernel} is not a multiple of its dilation {dilation}")
