@@ -84,7 +84,10 @@ def io_qparams(exported: Any) -> tuple[tuple[QParams | None, ...], tuple[QParams
 
 
 def operator_rows(exported: Any) -> list[dict[str, Any]]:
-    """One row a quantized operator: name, target, and the parameters of its inputs and output, as plain data."""
+    """One row a quantized operator: name, target, parameters of its inputs and output, constant arguments; plain data.
+
+    Long constants (the nodes of a table) are left out.
+    """
     rows = []
     for node in exported.graph.nodes:
         if node.op != "call_function" or "quantized_decomposed" in str(node.target):
@@ -97,6 +100,9 @@ def operator_rows(exported: Any) -> list[dict[str, Any]]:
                 "target": str(node.target),
                 "inputs": [None if q is None else asdict(q) for q in inputs],
                 "output": None if output is None else asdict(output),
+                "constants": [
+                    a for a in (*node.args, *node.kwargs.values()) if isinstance(a, bool | int | float | str)
+                ],
             }
         )
     return rows
