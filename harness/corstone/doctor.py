@@ -141,9 +141,7 @@ def imports() -> list[Row]:
         if done.returncode == 0:
             rows.append(Row(f"import {module}", OK, "loads"))
         else:
-            hint = (
-                "packages that pin different versions of flatbuffers or numpy end like this: make a fresh environment"
-            )
+            hint = "packages that pin different flatbuffers or numpy end like this: make a fresh environment"
             rows.append(Row(f"import {module}", MISSING, f"status {done.returncode}: {last}", "", hint))
     return rows
 

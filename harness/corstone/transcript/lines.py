@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 SIMULATOR, TARGET = "simulator", "target"
+OUR_PREFIX = "corstone-emulator: "
 _MAX_LINE = 16 << 10
 
 _SIMULATOR = re.compile(
@@ -45,10 +46,13 @@ class Line:
 def split_lines(raw: bytes) -> tuple[Line, ...]:
     """All lines that hold more than blanks, NUL and EOT bytes, in order; a line is cut at 16 KB."""
     lines = []
+    ours = False  # inside a message of our emulator, whose further lines are indented
     for number, part in enumerate(re.split(rb"\r*\n|\r", raw), 1):
         text = part[:_MAX_LINE].decode("utf-8", "backslashreplace").replace("\x04", "").replace("\x00", "").rstrip()
-        if text.strip():
-            lines.append(Line(number, text, SIMULATOR if _SIMULATOR.match(text) else TARGET))
+        if not text.strip():
+            continue
+        ours = text.startswith(OUR_PREFIX) or (ours and text.startswith("  "))
+        lines.append(Line(number, text, SIMULATOR if ours or _SIMULATOR.match(text) else TARGET))
     return tuple(lines)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 _REASON = re.compile(r"Simulation is stopping\. Reason: (.+?)\.?$")
 _STATISTIC = re.compile(r"^(Simulated time|User time|System time|Wall time)\s+: ([\d.]+)s")
 _INSTRUCTIONS = re.compile(r"MIPS \(\s*(\d+) Inst\)")
+_BANNERS = ("Ethos-U rev", "Fast Models [", "corstone-emulator: version ")
 _EXIT_CODE = re.compile(r"^Application exit code: (-?\d+)")
 
 
@@ -34,7 +35,7 @@ def read_simulator(texts: Iterable[str]) -> SimulatorLog:
     code: int | None = None
     statistics: dict[str, float] = {}
     for text in texts:
-        started = started or "telnetterminal" in text or text.lstrip().startswith(("Ethos-U rev", "Fast Models ["))
+        started = started or "telnetterminal" in text or text.lstrip().startswith(_BANNERS)
         if found := _REASON.search(text):
             reason = found[1]
         stopped = stopped or "Simulation stopped by user" in text

@@ -11,12 +11,25 @@ from tests.fakes.endings.case import (
     RUNNING,
     TERMINATING,
     Case,
+    Steps,
     case,
     mlek_ends,
     says,
 )
 
 from corstone.causes import Cause
+
+
+def _emulator(text: str) -> Steps:
+    """Our emulator reports the fault, the driver sees it in STATUS, the runner gives up."""
+    return [
+        BANNER,
+        says(BOOTED + POPULATED + RUNNING),
+        ["error", f"corstone-emulator: {text}\n"],
+        says("E: ERROR - Inference failed.\r\n" + TERMINATING),
+        ["dump", {"none": True}],
+    ]
+
 
 NPU: tuple[Case, ...] = (
     case(
@@ -71,21 +84,60 @@ NPU: tuple[Case, ...] = (
         "npu-error",
     ),
     case(
-        "npu-fault-emulator",
-        [
-            BANNER,
-            says(BOOTED + POPULATED + RUNNING),
-            [
-                "error",
-                "corstone-emulator: NPU stopped: unsupported command NPU_OP_RESIZE at offset 0x40, operands 0x0001\n",
-            ],
-            says("E: ERROR - Inference failed.\r\n" + TERMINATING),
-            ["dump", {"none": True}],
-        ],
+        "emulator-npu-unsupported",
+        _emulator("NPU unsupported fault in NPU_OP_RESIZE at stream offset 0x40: not modelled (mode=1)"),
+        "CRASHED",
+        Cause.UNSUPPORTED,
+        "npu-not-modelled",
+        message="NPU_OP_RESIZE at stream offset 0x40",
+    ),
+    case(
+        "emulator-npu-bus",
+        _emulator("NPU bus fault in NPU_OP_DMA_START at stream offset 0x18: 0x1f000000 is no memory (length=16)"),
+        "CRASHED",
+        Cause.NPU_FAULT,
+        "npu-bus-error",
+        message="0x1f000000",
+    ),
+    case(
+        "emulator-npu-parse",
+        _emulator("NPU parse fault in NPU_OP_POOL at stream offset 0x20: IFM_REGION was never set ()"),
         "CRASHED",
         Cause.NPU_FAULT,
         "npu-parse-error",
-        message="NPU_OP_RESIZE",
+        message="never set",
+    ),
+    case(
+        "emulator-npu-weights",
+        _emulator("NPU weights fault in NPU_OP_CONV at stream offset 0x60: the stream ends early ()"),
+        "CRASHED",
+        Cause.NPU_FAULT,
+        "npu-bad-weights",
+        message="ends early",
+    ),
+    case(
+        "emulator-npu-overlap",
+        _emulator("NPU overlap fault in NPU_OP_POOL at stream offset 0x20: input and output share bytes ()"),
+        "CRASHED",
+        Cause.NPU_FAULT,
+        "npu-overlap",
+        message="share bytes",
+    ),
+    case(
+        "emulator-npu-overflow",
+        _emulator("NPU overflow fault in NPU_OP_CONV at stream offset 0x60: accumulator of 32 bits ()"),
+        "CRASHED",
+        Cause.NPU_FAULT,
+        "npu-overflow",
+        message="accumulator",
+    ),
+    case(
+        "emulator-npu-limit",
+        _emulator("NPU limit fault in NPU_OP_CONV at stream offset 0x60: more than 60 s of work ()"),
+        "CRASHED",
+        Cause.NPU_TIMEOUT,
+        "npu-limit",
+        message="60 s of work",
     ),
     case(
         "npu-timeout",

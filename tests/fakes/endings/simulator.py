@@ -56,4 +56,42 @@ SIMULATOR: tuple[Case, ...] = (
         runner="semihosting",
         user="D13",
     ),
+    case(
+        "emulator-lockup",
+        [
+            BANNER,
+            [
+                "error",
+                (
+                    "corstone-emulator: CPU lockup at 0x00000000 (00000000): a fault inside a fault handler, or a handler "
+                    "that does not exist\n  qemu: fatal: Lockup: can't escalate 3 to HardFault (current priority -1)\n"
+                ),
+            ],
+            ["exit", 4],
+        ],
+        "CRASHED",
+        Cause.LOCKUP,
+        "lockup",
+    ),
+    case(
+        "emulator-qemu-died",
+        [
+            BANNER,
+            says(BOOTED),
+            ["error", "corstone-emulator: QEMU died under the machine (ended by signal 9): \n"],
+            ["exit", 3],
+        ],
+        "CRASHED",
+        Cause.SIMULATOR_KILLED,
+        "qemu-died",
+        message="signal 9",
+    ),
+    case(
+        "emulator-device-missing",
+        [BANNER, says(BOOTED), ["error", "corstone-emulator: no device model at 0x49304000\n"], ["exit", 4]],
+        "CRASHED",
+        Cause.UNSUPPORTED,
+        "device-not-modelled",
+        message="0x49304000",
+    ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from corstone.boards.endings.rule import Match, Matcher, Rule, find, says
+from corstone.boards.endings.rule import SIMULATOR, TARGET, Match, Matcher, Rule, find, says
 from corstone.boards.facts import BootFacts
 from corstone.causes import Cause, Outcome
 
@@ -65,12 +65,15 @@ _KINDS: tuple[tuple[str, int, str, str], ...] = (
 _HEX = r"(?:0x)?([0-9a-fA-F]{1,8})\b"
 
 
+_OURS = r"^corstone-emulator: CPU fault: (?P<what>.*)"
+
+
 def registers(facts: BootFacts) -> dict[str, int]:
     """Fault registers found in the target's lines, by lower-case name; empty when no handler spoke."""
     if not _spoke(facts):
         return {}
     found: dict[str, int] = {}
-    for text in facts.transcript.target_lines:
+    for text in (line.text for line in facts.transcript.lines):
         for name, value in re.findall(
             rf"(?i)\b(cfsr|hfsr|bfar|mmfar|sfsr|sfar|afsr|rfsr|pc|lr|sp|xpsr|ipsr)\s*[=:]\s*{_HEX}", text
         ):
@@ -83,7 +86,7 @@ def _spoke(facts: BootFacts) -> bool:
         r"(?i)hard ?fault\b|bus ?fault\b|usage ?fault\b|mem(?:ory )?manage(?:ment)? ?fault|secure ?fault\b"
         r"|\bcfsr\s*[=:]|caught by function|^FAULT\b"
     )
-    return find(facts, pattern, "target") is not None
+    return find(facts, pattern, TARGET) is not None or find(facts, _OURS, SIMULATOR) is not None
 
 
 def describe(facts: BootFacts, what: str) -> Match:
@@ -92,7 +95,7 @@ def describe(facts: BootFacts, what: str) -> Match:
     parts = [what]
     evidence = {name: f"0x{value:08x}" for name, value in values.items()}
     if "pc" in values:
-        name = facts.locate(values["pc"])
+        name = facts.locate(values["pc"]) or _named(facts)
         parts.append(f"at 0x{values['pc']:08x}" + (f" in {name}" if name else ""))
         if name:
             evidence["function"] = name
@@ -108,6 +111,12 @@ def describe(facts: BootFacts, what: str) -> Match:
         parts.append(f"last line before it: {before!r}")
         evidence["last line"] = before
     return Match(", ".join(parts), evidence)
+
+
+def _named(facts: BootFacts) -> str:
+    """The function as our emulator names it."""
+    hit = find(facts, r"^  at (?P<function>\S+), called from", SIMULATOR)
+    return hit[1]["function"] if hit else ""
 
 
 def _line_before(facts: BootFacts) -> str:
@@ -130,7 +139,7 @@ def _cfsr(mask: int, title: str) -> Matcher:
 
 def _secure(facts: BootFacts) -> Match | None:
     values = registers(facts)
-    named = find(facts, r"(?i)secure ?fault", "target")
+    named = find(facts, r"(?i)secure ?fault")
     return describe(facts, "CPU fault: security violation") if values.get("sfsr") or named else None
 
 
@@ -145,7 +154,7 @@ def _vector(facts: BootFacts) -> Match | None:
 def _any_fault(facts: BootFacts) -> Match | None:
     if not _spoke(facts):
         return None
-    hit = find(facts, r"(?i)(?P<kind>hard|bus|usage|memmanage|secure) ?fault", "target")
+    hit = find(facts, r"(?i)\b(?P<kind>hard|bus|usage|memmanage|secure) ?fault")
     return describe(facts, f"CPU fault: {hit[1]['kind'].lower()} fault" if hit else "CPU fault")
 
 
@@ -161,6 +170,18 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "cpu-vector-table", _CRASHED, Cause.CPU_FAULT, "Vector table unreadable", "VTOR points outside memory", _vector
+    ),
+    Rule(
+        "cpu-stray-exception",
+        _CRASHED,
+        Cause.CPU_FAULT,
+        "An interrupt or exception that the image has no handler for",
+        "give the image a handler, or leave the interrupt off",
+        says(
+            r"^corstone-emulator: CPU fault: (?P<what>(?:interrupt|exception) \d+ went to the handler.*)",
+            SIMULATOR,
+            "{what}",
+        ),
     ),
     Rule(
         "cpu-fault",

@@ -6,7 +6,7 @@ U65), 8 ECC, 9 branch (U85), 11 interface, 15:12 channel.
 
 from __future__ import annotations
 
-from corstone.boards.endings.rule import Match, Matcher, Rule, find, says
+from corstone.boards.endings.rule import SIMULATOR, Match, Matcher, Rule, find, says
 from corstone.boards.facts import BootFacts
 from corstone.causes import Cause, Outcome
 
@@ -33,10 +33,10 @@ def decode_status(status: int) -> str:
     return ", ".join(words)
 
 
-def _emulator_report(facts: BootFacts) -> str:
-    """The emulator's own account: command name, offset and operands; empty on an FVP."""
-    hit = find(facts, r"(?i)^corstone-emulator: (?P<what>.*\bNPU\b.*)", "simulator")
-    return hit[1]["what"].strip() if hit else ""
+def _emulator_report(facts: BootFacts) -> tuple[str, str]:
+    """The emulator's own account, (kind, text): command name, offset and operands; empty on an FVP."""
+    hit = find(facts, r"^corstone-emulator: (?P<what>NPU (?P<kind>\w+) fault.*)", SIMULATOR)
+    return (hit[1]["kind"], hit[1]["what"]) if hit else ("", "")
 
 
 def _status(bit: int) -> Matcher:
@@ -45,7 +45,7 @@ def _status(bit: int) -> Matcher:
         if hit is None or not int(hit[1]["status"], 16) >> bit & 1:
             return None
         status = int(hit[1]["status"], 16)
-        report = _emulator_report(facts)
+        _, report = _emulator_report(facts)
         return Match(
             f"NPU: {decode_status(status)}; command stream at byte {hit[1]['qread']}"
             + (f"; {report}" if report else ""),
@@ -55,10 +55,10 @@ def _status(bit: int) -> Matcher:
     return match
 
 
-def _reported(word: str) -> Matcher:
+def _reported(*kinds: str) -> Matcher:
     def match(facts: BootFacts) -> Match | None:
-        report = _emulator_report(facts)
-        return Match(report, {"emulator": report}) if word in report.lower() else None
+        kind, report = _emulator_report(facts)
+        return Match(report, {"emulator": report}) if kind in kinds else None
 
     return match
 
@@ -71,6 +71,46 @@ def _either(*matchers: Matcher) -> Matcher:
 
 
 RULES: tuple[Rule, ...] = (
+    Rule(
+        "npu-not-modelled",
+        _CRASHED,
+        Cause.UNSUPPORTED,
+        "The program uses what our NPU model lacks",
+        "run it on Arm's FVP; report the command, so that the model can learn it",
+        _reported("unsupported"),
+    ),
+    Rule(
+        "npu-bad-weights",
+        _CRASHED,
+        Cause.NPU_FAULT,
+        "The NPU met a corrupt weight stream",
+        "compile the program again; the weights are damaged, or for another product",
+        _reported("weights"),
+    ),
+    Rule(
+        "npu-overlap",
+        _CRASHED,
+        Cause.NPU_FAULT,
+        "An input and an output of one NPU operation share bytes",
+        "report the program: the result would depend on timing",
+        _reported("overlap"),
+    ),
+    Rule(
+        "npu-overflow",
+        _CRASHED,
+        Cause.NPU_FAULT,
+        "An accumulator of the NPU went beyond its width",
+        "scale the network's inputs or weights down",
+        _reported("overflow"),
+    ),
+    Rule(
+        "npu-limit",
+        _CRASHED,
+        Cause.NPU_TIMEOUT,
+        "The NPU model reached its limit of work, memory or time",
+        "raise the total deadline (timeout_s); a damaged stream can ask for absurd sizes",
+        _reported("limit"),
+    ),
     Rule(
         "npu-bus-error",
         _CRASHED,
@@ -85,7 +125,7 @@ RULES: tuple[Rule, ...] = (
         Cause.NPU_FAULT,
         "The NPU met a command it does not know",
         "the stream is damaged, or for another product or version; 'corstone trace' shows it command by command",
-        _either(_status(4), _reported("parse"), _reported("unsupported"), _reported("unknown")),
+        _either(_status(4), _reported("parse")),
     ),
     Rule(
         "npu-watchdog", _CRASHED, Cause.NPU_FAULT, "The NPU's watchdog fired", "report it with the program", _status(7)
@@ -120,7 +160,7 @@ RULES: tuple[Rule, ...] = (
         Cause.NPU_FAULT,
         "The NPU stopped with an error that was not decoded",
         "see the console log",
-        _either(says(r"NPU error\(s\) occured during inference|NPU status=0x"), _reported("fault"), _reported("error")),
+        says(r"NPU error\(s\) occured during inference|NPU status=0x|^corstone-emulator: NPU \w+ fault"),
     ),
     Rule(
         "npu-invoke-failed",

@@ -74,6 +74,26 @@ RULES: tuple[Rule, ...] = (
         says(r"Unsupported SemiHosting SWI (?P<operation>\S+)", message="unsupported semihosting call {operation}"),
     ),
     Rule(
+        "qemu-died",
+        _CRASHED,
+        Cause.SIMULATOR_KILLED,
+        "QEMU ended under our emulator",
+        "see QEMU's last words in the console log; the kernel kills on memory shortage (see dmesg)",
+        says(r"^corstone-emulator: (?P<what>QEMU died under the machine.*)", "simulator", "{what}"),
+    ),
+    Rule(
+        "device-not-modelled",
+        _CRASHED,
+        Cause.UNSUPPORTED,
+        "The target used a device or an access that our emulator lacks",
+        "run it on Arm's FVP; report the address, so that the model can learn it",
+        says(
+            r"^corstone-emulator: (?P<what>no device model at .*|the instruction at \S+ that touched a device.*)",
+            "simulator",
+            "{what}",
+        ),
+    ),
+    Rule(
         "simulator-segfault",
         _CRASHED,
         Cause.SIMULATOR_KILLED,
