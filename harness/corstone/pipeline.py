@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from corstone.boards import Deadlines
     from corstone.capture import Capture
+    from corstone.judge.domain import Domain
     from corstone.lowering import LowerRequest
     from corstone.program import Program, TensorSpec
 
@@ -130,6 +131,24 @@ def check(module_or_name: Any, example_inputs: Sequence[Any] | None = None, **op
         return check_one(CheckRequest(str(path), inputs=inputs, **options))
 
 
+def build(module_or_name: Any, example_inputs: Sequence[Any] | None = None, **options: Any) -> Program:
+    """Lower a network as ``check`` would, from the cache where it can; nothing is booted.
+
+    Raises
+    ------
+    ConfigError, StageError: the network cannot be lowered.
+    """
+    from corstone.lowering import lower
+
+    inputs = tuple(_array(x) for x in example_inputs or ())
+    if isinstance(module_or_name, str):
+        return lower(_lower_request(CheckRequest(module_or_name, inputs=inputs, **options)))
+    options = {"label": type(module_or_name).__name__, **options}
+    with tempfile.TemporaryDirectory(prefix="corstone-export-") as folder:
+        path = _export(module_or_name, example_inputs or (), Path(folder))
+        return lower(_lower_request(CheckRequest(str(path), inputs=inputs, **options)))
+
+
 def check_one(request: CheckRequest, progress: Progress | None = None) -> CaseRecord:
     """One case from its request."""
     return check_all([request], progress)[0]
@@ -205,7 +224,8 @@ def _run_case(request: CheckRequest, program: Program, seconds: dict[str, float]
         clock.lap("references")
         budgets = _budgets(request)
         findings = domain_findings(program, inputs)
-        store(folder, Question(budgets, request.stimulus, request.seed, None, findings, operators_of(program)), answers)
+        question = Question(budgets, request.stimulus, request.seed, _domain(request), findings, operators_of(program))
+        store(folder, question, answers)
         verdict = judge_folder(folder)[3]
         clock.lap("judge")
     except HarnessError as error:
@@ -375,6 +395,13 @@ def _budgets(request: CheckRequest) -> tuple[Any, ...]:
 
     network = NETWORKS.get(request.network)
     return network.budgets(request.bits, request.policy) if network else ()
+
+
+def _domain(request: CheckRequest) -> Domain | None:
+    from corstone_models.networks import NETWORKS
+
+    network = NETWORKS.get(request.network)
+    return network.domain if network else None
 
 
 def _deadlines(request: CheckRequest, program: Program) -> Deadlines | None:

@@ -98,11 +98,13 @@ def judge(
     qparams = list(program.output_qparams) or [None] * len(program.outputs)
     case = _Case(capture, program, arrays(raw, program.outputs), inputs, qparams, notes=notes)
     usable = _usable(case, references)
-    _domain(case, domain, findings)
+    _findings(case, findings)
     for reference in usable:
         if reference.name not in (FLOAT, FAKE_QUANTIZED):
             _bits(case, reference)
     accuracy = _accuracy(case, usable, budgets, domain)
+    if domain is not None and not any(finding.fatal for finding in findings):
+        _spoilt(case, accuracy, domain)
     return _decide(case, usable, accuracy, stimulus)
 
 
@@ -160,25 +162,30 @@ def _usable(case: _Case, references: Sequence[ReferenceResult]) -> list[Referenc
     return usable
 
 
-def _domain(case: _Case, domain: Domain | None, findings: Sequence[DomainFinding]) -> None:
-    """Failures and notes about codes outside the domain; codes that the stimulus did not reach are notes."""
+def _findings(case: _Case, findings: Sequence[DomainFinding]) -> None:
+    """What was found in the graph: fatal findings fail, others are notes."""
     for finding in findings:
         if finding.fatal:
             case.failures.append(Verdict(Outcome.FAILED, Cause.OUT_OF_DOMAIN, finding.message, finding.hint))
         else:
             case.notes.append(finding.message)
+
+
+def _spoilt(case: _Case, accuracy: Sequence[Accuracy], domain: Domain) -> None:
+    """In-domain inputs that are over budget because their code stands for a value outside the domain.
+
+    Where the graph quantizes again before the operator such a code is harmless, so the code alone is no finding.
+    """
     qparams = case.program.input_qparams[0] if len(case.program.input_qparams) == 1 else None
-    if domain is None or qparams is None:
+    if qparams is None or not (spoilt := spoilt_codes(domain, qparams)).size:
         return
-    spoilt = spoilt_codes(domain, qparams)
-    if not spoilt.size:
-        return
-    text, hint = words.spoilt(spoilt, domain, qparams)
-    view = case.view(0)
-    if view is not None and view.codes is not None and np.isin(spoilt, view.codes).any():
-        case.failures.append(Verdict(Outcome.FAILED, Cause.OUT_OF_DOMAIN, text, hint))
-    else:
-        case.notes.append(f"{text} (not reached by this stimulus)")
+    for i, result in enumerate(accuracy):
+        view = case.view(i)
+        if view is None or view.codes is None:
+            continue
+        over = result.judged & (result.error > result.allowed)
+        if (hit := np.intersect1d(spoilt, view.codes[over])).size:
+            case.failures.append(Verdict(Outcome.FAILED, Cause.OUT_OF_DOMAIN, *words.spoilt(hit, domain, qparams)))
 
 
 def _bits(case: _Case, reference: ReferenceResult) -> None:

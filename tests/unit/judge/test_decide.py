@@ -165,10 +165,24 @@ def test_observer_scale_is_out_of_domain_in_words_about_the_network(make_case: A
     assert any(note.startswith("also accuracy") for note in got.notes)
 
 
-def test_spoilt_code_that_no_input_reaches_is_a_note(make_case: Any, observer: Any) -> None:
-    got = verdict(make_case(np.linspace(-0.5, 0.5, 64), observer))
-    assert got.outcome is Outcome.PASSED
-    assert any("not reached by this stimulus" in note for note in got.notes)
+def test_spoilt_code_that_no_input_reaches_is_no_finding(make_case: Any, observer: Any) -> None:
+    assert verdict(make_case(np.linspace(-0.5, 0.5, 64), observer)).outcome is Outcome.PASSED
+
+
+def test_spoilt_code_that_the_graph_repairs_is_no_finding(make_case: Any, observer: Any) -> None:
+    case = make_case(np.array([-1.0, 0.0]), observer)
+    repaired = case.references[0].outputs[0].copy()
+    repaired[0] = np.float32(np.pi)
+    (case.capture.folder / "out-0.bin").write_bytes(repaired.tobytes())
+    case.references[:2] = [ReferenceResult("table", (repaired,)), ReferenceResult("tosa", (repaired,))]
+    assert verdict(case).outcome is Outcome.PASSED
+
+
+def test_the_guards_finding_is_not_doubled_by_the_judges_own(make_case: Any, observer: Any) -> None:
+    case = make_case(np.linspace(-1, 1, 256), observer)
+    got = verdict(case, findings=(DomainFinding("node -128 is NaN"),))
+    assert got.reason == "node -128 is NaN"
+    assert not any(note.startswith("also out-of-domain") for note in got.notes)
 
 
 def test_inputs_outside_the_domain_are_judged_by_bits_alone(make_case: Any) -> None:
