@@ -127,8 +127,8 @@ def duration(seconds: float) -> str:
 class ProgressLine:
     """Shows a ``Progress`` through ``write``, which gets raw text on a terminal and a whole line elsewhere.
 
-    On a terminal the line lies below the cursor: room is made by a line feed and going back up, which keeps the
-    column, so pytest's own half-written line goes on where it was.
+    On a terminal the line lies below the cursor. Room is made by an index (ESC D, which scrolls at the foot and keeps
+    the column, as a line feed through a tty does not) and going back up, so pytest's half-written line goes on.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class ProgressLine:
         now = time.monotonic()
         if self._terminal:
             width = shutil.get_terminal_size().columns - 1
-            self._write(f"\n\x1b[A\x1b7\x1b[B\r\x1b[2K{self.progress.text(width)}\x1b8")
+            self._write(f"\x1bD\x1b[A\x1b7\x1b[B\r\x1b[2K{self.progress.text(width)}\x1b8")
             self._shown = True
         elif force or (now - self._last >= self._every_s and self.progress.done != self._last_done):
             self._write(self.progress.text())
