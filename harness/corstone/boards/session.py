@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -154,7 +154,7 @@ def _run(
     request: BootRequest, plan: Plan, work: Path, log: Path, transport: Transported, parcel: Parcel
 ) -> tuple[Asked, BootFacts, dict[str, float]]:
     asked = _asked(request, plan, parcel)
-    facts = BootFacts(asked, read_transcript(b""), Waited("exit"), stopped="not-started")
+    facts = BootFacts(asked, read_transcript(b""), Waited("exit"), stopped="not-started", locate=_locator(plan.image))
     try:
         arguments, values = transport.send(work, parcel)
     except OSError as error:
@@ -206,6 +206,21 @@ def _execute(facts: BootFacts, plan: Plan, work: Path, log: Path) -> BootFacts:
         left_behind=left,
         exit_status=status,
     )
+
+
+def _locator(image: Path) -> Callable[[int], str]:
+    """Names functions by the image's symbols, which are read only when a fault asks."""
+
+    def locate(address: int) -> str:
+        from corstone.formats.elf import read_elf
+
+        try:
+            name = read_elf(image).nearest(address)
+        except ConfigError:
+            return ""
+        return "" if name.startswith("0x") else name
+
+    return locate
 
 
 def _cpu_use(process: SimulatorProcess, console: Console) -> float:
