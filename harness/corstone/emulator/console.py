@@ -23,7 +23,7 @@ class Console:
         self._tag = tag.encode()
         self._tail = b""
         self.ended = ""
-        self.count = 0
+        self._last = b"\n"
         self._own = [_open(Path(out_file))] if out_file not in ("", "-") else []
         self._fds = self._own or [1]
         if copy is not None:
@@ -44,6 +44,11 @@ class Console:
             self._tail = text[-(len(self._tag) - 1) :] if len(self._tag) > 1 else b""
         self._write(data[:end])
 
+    @property
+    def mid_line(self) -> bool:
+        """Whether the standard output got the start of a line whose end is missing."""
+        return 1 in self._fds and self._last != b"\n"
+
     def put(self, code: int) -> None:
         """One byte, from a UART that is a device model."""
         self.take(bytes((code,)))
@@ -55,7 +60,7 @@ class Console:
         self._own = []
 
     def _write(self, data: bytes) -> None:
-        self.count += len(data)
+        self._last = data[-1:] or self._last
         for fd in self._fds:
             write_all(fd, data)
 

@@ -15,6 +15,7 @@ CFSR, HFSR, MMFAR, BFAR, SFSR, SFAR = 0xE000ED28, 0xE000ED2C, 0xE000ED34, 0xE000
 
 EXCEPTIONS = {2: "NMI", 3: "HardFault", 4: "MemManage", 5: "BusFault", 6: "UsageFault", 7: "SecureFault"}
 FAULTS = range(3, 8)
+_SEMIHOSTING = 0xBEAB  # bkpt 0xab
 
 _CFSR_BITS = {
     0: "instruction access violation",
@@ -61,6 +62,7 @@ class FaultState:
     sfar: int
     frame: tuple[int, ...]
     stack: int
+    instruction: int
 
 
 def read_fault(registers: tuple[int, ...], read: Callable[[int, int], bytes | None]) -> FaultState:
@@ -77,8 +79,18 @@ def read_fault(registers: tuple[int, ...], read: Callable[[int, int], bytes | No
         # Bit 5 clear: callee registers lie below the frame (10 words with the integrity signature).
         data = read(sp if lr & 0x20 else sp + 40, 32)
         frame = struct.unpack("<8I", data) if data else ()
+    code = read(frame[6], 2) if frame else None
     return FaultState(
-        registers[16] & 0x1FF, word(CFSR), word(HFSR), word(MMFAR), word(BFAR), word(SFSR), word(SFAR), frame, sp
+        registers[16] & 0x1FF,
+        word(CFSR),
+        word(HFSR),
+        word(MMFAR),
+        word(BFAR),
+        word(SFSR),
+        word(SFAR),
+        frame,
+        sp,
+        int.from_bytes(code, "little") if code else 0,
     )
 
 
@@ -87,6 +99,8 @@ def describe(state: FaultState, locate: Callable[[int], str]) -> str:
     reasons = [text for bit, text in _CFSR_BITS.items() if state.cfsr >> bit & 1]
     reasons += [text for bit, text in _SFSR_BITS.items() if state.sfsr >> bit & 1]
     reasons += [text for bit, text in _HFSR_BITS.items() if state.hfsr >> bit & 1]
+    if state.instruction == _SEMIHOSTING and not reasons:
+        reasons.append("a semihosting call while semihosting is off; pass -C cpu0.semihosting-enable=1")
     lines = [f"CPU fault: {EXCEPTIONS.get(state.number, 'exception ' + str(state.number))}: "]
     lines[0] += ", ".join(reasons) or "no cause is recorded"
     if state.cfsr >> 15 & 1:
@@ -97,7 +111,9 @@ def describe(state: FaultState, locate: Callable[[int], str]) -> str:
         lines[0] += f", address {state.sfar:#010x}"
     if state.frame:
         r0, r1, r2, r3, r12, lr, pc, xpsr = state.frame
-        lines.append(f"  at {locate(pc)}, called from {locate(lr)}")
+        # LR holds no return address at reset (all ones) and inside handlers (EXC_RETURN).
+        caller = f", called from {locate(lr)}" if lr < 0xF0000000 else ""
+        lines.append(f"  at {locate(pc)}{caller}")
         lines.append(
             f"  pc={pc:#010x} lr={lr:#010x} sp={state.stack + 32:#010x} xpsr={xpsr:#010x} "
             f"r0={r0:#010x} r1={r1:#010x} r2={r2:#010x} r3={r3:#010x} r12={r12:#010x}"

@@ -34,7 +34,7 @@ class StopKind(Enum):
     CLOSED = "closed"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stop:
     """One stop reply; ``status`` is the program's own with kind ``EXIT``."""
 

@@ -37,11 +37,12 @@ class Piece:
 
 @dataclass(frozen=True)
 class Image:
-    """An ELF: its entry, what to load, and the address ranges its code and data were linked for."""
+    """An ELF: its entry, what to load, the whole file, and the address ranges its code and data were linked for."""
 
     path: Path
     entry: int
     pieces: tuple[Piece, ...]
+    data: bytes
     ranges: tuple[tuple[int, int], ...]
 
 
@@ -83,7 +84,7 @@ def read_image(path: Path) -> Image:
             ranges.append((virtual, virtual + memory_size))
     if not pieces:
         raise _bad(path, "it has no segment to load")
-    return Image(path, entry, tuple(pieces), tuple(ranges))
+    return Image(path, entry, tuple(pieces), data, tuple(ranges))
 
 
 def read_file(path: Path, what: str) -> bytes:

@@ -16,7 +16,7 @@ from corstone.emulator.platforms import Platform, Ram
 from corstone.emulator.qemu import Blob
 from corstone.errors import ConfigError
 
-_VECTOR_BYTES = 64
+_VECTOR_BYTES = 4 * 16
 
 
 @dataclass(frozen=True)
@@ -72,20 +72,20 @@ def load(placed: Sequence[Placed], ddr: SharedDdr) -> list[Blob]:
 
 
 def vectors(platform: Platform, placed: Sequence[Placed], address: int) -> tuple[int, ...]:
-    """The first 16 words at the initial vector table.
+    """The words of the initial vector table, without interrupts.
 
     Raises
     ------
     ConfigError: nothing was loaded there, so the CPU would start in empty memory.
     """
-    found = platform.ram_of(address, _VECTOR_BYTES)
+    found = platform.ram_of(address, 8)
     for item in placed:
         if found is None or item.ram is not found[0]:
             continue
         at = found[1] - item.offset
         if at >= 0 and at + 8 <= len(item.piece.data):
-            table = bytes(item.piece.data[at : at + _VECTOR_BYTES]).ljust(_VECTOR_BYTES, b"\0")
-            return tuple(int.from_bytes(table[i : i + 4], "little") for i in range(0, _VECTOR_BYTES, 4))
+            table = bytes(item.piece.data[at : at + _VECTOR_BYTES])
+            return tuple(int.from_bytes(table[i : i + 4], "little") for i in range(0, len(table) - 3, 4))
     where = ", ".join(f"{p.piece.address:#010x}" for p in placed) or "nowhere"
     raise ConfigError(
         f"no vector table at {address:#010x}, where the CPU of {platform.name} starts; loaded are {where}: "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from corstone.errors import DeviceFault
 
 _BRANCH_TO_SELF = b"\xfe\xe7"
 _IT_MASK = 0x0600FC00
-_NOISE = ("warning: nic lan9118.0 has no peer",)
+_NOISE = b"warning: nic lan9118.0 has no peer"
 _FIRST_INTERRUPT = 16
 
 
@@ -48,12 +49,11 @@ class Counters:
 
 
 class Machine:
-    """Drives one boot from the first instruction to an ``End``."""
+    """Drives one boot from the first instruction to an ``End``. ``bus`` is set before ``run``."""
 
     def __init__(
         self,
         qemu: Qemu,
-        bus: Bus,
         console: Console,
         signals: Signals,
         report: Callable[[str], None],
@@ -62,7 +62,7 @@ class Machine:
         self.counters = Counters()
         self._qemu = qemu
         self._gdb = qemu.gdb
-        self._bus = bus
+        self.bus = Bus(())
         self._console = console
         self._signals = signals
         self._report = report
@@ -72,16 +72,35 @@ class Machine:
         self._breakpoints: set[int] = set()
         self._faults = 0
         self._log = b""
+        self._log_line = b""
+        self._pipes: dict[int, Callable[[bytes], None]] = {
+            qemu.uart.fd: console.take,
+            qemu.semihosting: lambda data: write_all(1, data),
+            qemu.log: self._take_log,
+        }
         self._sent = 0
         self._went_at = 0.0
 
-    def start(self, stack: int, entry: int, vtor: int | None, handlers: Sequence[int]) -> None:
-        """Queue everything up to the first instruction. QEMU may still be starting: the socket holds it."""
+    def start(
+        self,
+        stack: int,
+        entry: int,
+        windows: Sequence[tuple[int, int]],
+        handlers: Sequence[int],
+        stub: tuple[int, bytes] | None,
+    ) -> None:
+        """Queue everything up to the first instruction. QEMU may still be starting: the socket holds it.
+
+        ``windows`` are (base, size) of what ``bus`` will serve, ``handlers`` the exception vectors to look at.
+        ``stub`` is code to run first, with its address; it goes to ``entry`` by itself.
+        """
         texts = [b"qXfer:features:read:target.xml:0,ffb"]
+        if stub is not None:
+            address, code = stub
+            texts.append(b"M%x,%x:%b" % (address, len(code), code.hex().encode()))
+            entry = address | 1
         texts += [write_register(13, stack), write_register(15, entry & ~1), write_register(XPSR, (entry & 1) << 24)]
-        if vtor is not None:
-            texts.append(b"Me000ed08,4:" + vtor.to_bytes(4, "little").hex().encode())
-        texts += [b"Z4,%x,%x" % (base, size) for base, size, _ in self._bus.windows]
+        texts += [b"Z4,%x,%x" % (base, size) for base, size in windows]
         self._breakpoints = {address & ~1 for address in handlers if address}
         texts += [b"Z0,%x,2" % address for address in sorted(self._breakpoints)]
         self._sent = len(texts) - 1
@@ -101,26 +120,28 @@ class Machine:
         ToolError: QEMU no longer answers.
         """
         poll = select.poll()
-        pipes: dict[int, Callable[[bytes], None]] = {
-            self._qemu.uart: self._console.take,
-            self._qemu.semihosting: lambda data: write_all(1, data),
-            self._qemu.log: self._take_log,
-        }
+        pipes = self._pipes
         for fd in (*pipes, self._gdb.fileno(), self._signals.fd):
             poll.register(fd, select.POLLIN)
+        uart = self._qemu.uart
+        if uart.pending:
+            poll.modify(uart.fd, select.POLLIN | select.POLLOUT)
         while True:
             timeout, ended = self._next_limit(limits, began)
             if ended is not None:
                 return ended
             # A stop that came in with the answers before it is no longer in the socket.
             pending = self._gdb.pending
-            ready = [fd for fd, _ in poll.poll(0 if pending else timeout)]
+            events = poll.poll(0 if pending else timeout)
+            ready = [fd for fd, what in events if what & ~select.POLLOUT]
             for fd in ready:
                 if fd in pipes:
-                    data = os.read(fd, 65536)
+                    data = _read(fd)
                     if not data:
                         poll.unregister(fd)
                     pipes[fd](data)
+            if uart.pending and not uart.feed():
+                poll.modify(uart.fd, select.POLLIN)
             if self._console.ended:
                 return End(Kind(self._console.ended), 0)
             if self._signals.received:
@@ -135,6 +156,10 @@ class Machine:
                 if end is not None:
                     self._drain(pipes)
                     return self._console_end() or end
+
+    def flush(self) -> None:
+        """Take what the board has sent so far, so that a message of ours comes after it."""
+        self._drain(self._pipes)
 
     def halt(self) -> None:
         """Stop the CPU, if there still is one, so that memory holds still."""
@@ -187,10 +212,10 @@ class Machine:
         self._last_pc = pc
         access = thumb.decode(bytes.fromhex(code.decode()), pc, registers)
         if access.write:
-            self._bus.store(access, registers)
+            self.bus.store(access, registers)
             writes = [write_register(access.status, 0)] if access.status >= 0 else []
         else:
-            values = self._bus.load(access)
+            values = self.bus.load(access)
             writes = [write_register(r, v) for r, v in zip(access.registers, values, strict=True)]
         if access.base >= 0:
             writes.append(write_register(access.base, access.base_value))
@@ -217,6 +242,7 @@ class Machine:
         remove = b"z0,%x,2" % pc
         loops = self._gdb.read_memory(pc, 2) == _BRANCH_TO_SELF
         if number in faults.FAULTS:
+            self.flush()
             text = faults.describe(faults.read_fault(registers, self._gdb.read_memory), self._locate)
             if loops:
                 return End(Kind.FAULT, FAULT_STATUS, f"{text}\n  its handler at {self._locate(pc)} loops for ever")
@@ -231,40 +257,43 @@ class Machine:
     def _died(self) -> End:
         """QEMU is gone without a word on the gdb channel: lockup, abort, kill, or an exit with its packet lost."""
         status = self._qemu.wait(10.0)
-        self._drain_log()
+        self._drain(self._pipes)
         text = self._log.decode(errors="replace")
         if status is not None and status >= 0 and "fatal" not in text:
             return End(Kind.EXIT, status)
         if "Lockup" in text:
             return End(Kind.LOCKUP, FAULT_STATUS, _lockup(text, self._locate))
+        if status == -signal.SIGSYS:
+            return End(
+                Kind.UNSUPPORTED,
+                FAULT_STATUS,
+                "the image asked to run a program of the host (semihosting SYS_SYSTEM), which is not allowed here",
+            )
         how = "did not end" if status is None else f"ended by signal {-status}" if status < 0 else f"status {status}"
-        return End(Kind.QEMU_DIED, HOST_STATUS, f"QEMU died under the machine ({how}): {text.strip()[-2000:]}")
+        return End(Kind.QEMU_DIED, HOST_STATUS, f"QEMU died under the machine ({how}), see its messages")
 
     def _signalled(self) -> End:
         number = self._signals.received
         return End(Kind.SIGNAL, 128 + number)
 
     def _take_log(self, data: bytes) -> None:
+        """Pass on what QEMU, or the guest through ``:tt``, writes to the error output, line by line; keep the tail."""
         self._log = (self._log + data)[-65536:]
+        *lines, self._log_line = (self._log_line + data).split(b"\n")
+        for line in lines:
+            if not line.endswith(_NOISE):
+                write_all(2, line + b"\n")
 
     def _drain(self, pipes: dict[int, Callable[[bytes], None]]) -> None:
         for fd, take in pipes.items():
-            os.set_blocking(fd, False)
-            try:
-                while data := os.read(fd, 65536):
-                    take(data)
-            except BlockingIOError:
-                pass
+            while data := _read(fd):
+                take(data)
 
-    def _drain_log(self) -> None:
-        self._drain({self._qemu.log: self._take_log})
-
-    @property
-    def log(self) -> str:
-        """QEMU's own messages, without those that every start prints."""
-        self._drain_log()
-        lines = self._log.decode(errors="replace").splitlines()
-        return "\n".join(line for line in lines if line and not line.endswith(_NOISE))
+    def close(self) -> None:
+        """Pass on everything that is still in the pipes."""
+        self._drain(self._pipes)
+        if self._log_line:
+            write_all(2, self._log_line + b"\n")
 
     def _next_limit(self, limits: Limits, began: float) -> tuple[float | None, End | None]:
         """Milliseconds to the next limit, and the end when one has passed."""
@@ -286,6 +315,14 @@ class Machine:
                 return 0, End(Kind.CPULIMIT, LIMIT_STATUS)
             left[-1] = max(left[-1], 0.005)
         return (min(left) * 1000 + 0.5, None) if left else (None, None)
+
+
+def _read(fd: int) -> bytes:
+    """What is there; nothing at the end of the stream and when there is nothing."""
+    try:
+        return os.read(fd, 65536)
+    except (BlockingIOError, ConnectionResetError):
+        return b""
 
 
 def cpu_seconds(pid: int) -> float:
@@ -311,11 +348,6 @@ def _lockup(text: str, locate: Callable[[int], str]) -> str:
     """QEMU's last words, with the program counter named."""
     import re
 
-    lines = [line for line in text.splitlines() if line]
-    first = next((line for line in lines if "Lockup" in line), "")
     found = re.search(r"R15=([0-9a-f]{8})", text)
-    where = f" at {locate(int(found[1], 16))} ({found[1]})" if found else ""
-    registers = "\n".join("  " + line for line in lines if re.match(r"(R\d\d=|XPSR=)", line))
-    return (
-        f"CPU lockup{where}: a fault inside a fault handler, or a handler that does not exist\n  {first}\n{registers}"
-    ).rstrip()
+    where = f" at {locate(int(found[1], 16))} (pc=0x{found[1]})" if found else ""
+    return f"CPU lockup{where}: a fault inside a fault handler, or a handler that does not exist"

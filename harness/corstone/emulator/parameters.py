@@ -19,7 +19,7 @@ from corstone.errors import ConfigError
 Value = bool | int | str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Row:
     """One parameter. ``low`` and ``high`` bound an integer; ``boards`` are those that have it, all when empty."""
 

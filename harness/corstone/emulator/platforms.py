@@ -51,7 +51,8 @@ class Platform:
     """One board on QEMU.
 
     ``prefix`` precedes the names of the CPU's and the NPU's parameters, ``board_prefix`` those of the board.
-    ``uart`` is True where QEMU's own UART is at the board's address.
+    ``qemu_uart`` is True where QEMU's own UART is at the board's address. ``stub`` is an address of QEMU's memory that
+    no image of the board uses: a few instructions there set the vector table where QEMU starts with another.
     """
 
     board: Board
@@ -62,6 +63,7 @@ class Platform:
     rams: tuple[Ram, ...]
     windows: tuple[Window, ...]
     qemu_uart: bool
+    stub: int
 
     @property
     def name(self) -> str:
@@ -101,6 +103,7 @@ _PLATFORMS = (
             Window("timing-adapter", (0x58103200, 0x48103200), 0xE00, "TA1"),
         ),
         qemu_uart=True,
+        stub=0x313FFFC0,  # the board has 2 MB of ISRAM, QEMU 4 MB
     ),
     Platform(
         board=CORSTONE_320,
@@ -127,6 +130,7 @@ _PLATFORMS = (
             Window("unimplemented", (0x58300000, 0x48300000), 0x1000, "SCC"),
         ),
         qemu_uart=False,
+        stub=0x1007FFC0,  # the board has 32 KB of ITCM, QEMU 512 KB
     ),
 )
 

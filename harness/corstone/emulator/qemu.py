@@ -18,14 +18,13 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
 
 from corstone.causes import Cause
 from corstone.emulator.gdb import GdbClient
 from corstone.emulator.memory import SharedDdr
 from corstone.emulator.qtest import QtestClient
-from corstone.errors import ToolError
+from corstone.errors import ConfigError, ToolError
 
 NAME = "qemu-system-arm"
 ENVIRONMENT = "CORSTONE_QEMU"
@@ -49,13 +48,14 @@ class Blob:
 
 @dataclass(frozen=True)
 class Setup:
-    """What differs from boot to boot. ``command_line`` is None where semihosting is off."""
+    """What differs from boot to boot. ``sandbox`` denies the guest to start programs of the host (SYS_SYSTEM)."""
 
     blobs: Sequence[Blob] = ()
     semihosting: bool = False
     command_line: str = ""
     cwd: str = "."
-    uart_input: str = ""
+    uart_input: bytes = b""
+    sandbox: bool = True
     extra: Sequence[str] = field(default_factory=tuple)
 
 
@@ -117,9 +117,32 @@ def check_version(version: tuple[int, int, int]) -> str:
     return ""
 
 
+class SandboxMissingError(ToolError):
+    """This QEMU cannot deny the guest to start host programs."""
+
+
+class UartEnd:
+    """Our end of QEMU's UART: its output is read from ``fd``, ``pending`` is input not yet taken."""
+
+    def __init__(self, fd: int, pending: bytes) -> None:
+        self.fd = fd
+        self.pending = memoryview(pending)
+
+    def feed(self) -> bool:
+        """Send as much input as fits; True while some is left."""
+        try:
+            while self.pending:
+                self.pending = self.pending[os.write(self.fd, self.pending[:4096]) :]
+        except BlockingIOError:
+            return True
+        except OSError:
+            self.pending = memoryview(b"")
+        return False
+
+
 class Qemu:
-    """A running machine. Attributes: ``gdb``, ``qtest``, ``ddr``; ``uart``, ``semihosting`` and ``log`` are the read
-    ends of what it prints there.
+    """A running machine. ``gdb``, ``qtest`` and ``uart`` are its channels; ``semihosting`` and ``log`` the read ends of
+    what it prints there. All reads of the latter three are non-blocking.
     """
 
     def __init__(self, path: str, machine: str, setup: Setup, ddr: SharedDdr) -> None:
@@ -139,11 +162,11 @@ class Qemu:
             gdb, gdb_child = self._pair(child)
             qtest, qtest_child = self._pair(child)
             self._qmp, qmp_child = self._pair(child)
-            self.uart, uart_child = self._pipe(child)
+            uart_chardev = self._uart(child)
             self.semihosting, semihosting_child = self._pipe(child)
             self.log, log_child = self._pipe(child)
             arguments = [
-                self._path, "-S",
+                self._path, "-S", *(("-sandbox", "on,spawn=deny") if self._setup.sandbox else ()),
                 "-machine", f"{self._machine},memory-backend=ddr", "-m", "2G",
                 "-object", f"memory-backend-file,id=ddr,size=2G,share=on,mem-path=/proc/self/fd/{self.ddr.fd}",
                 "-display", "none", "-nodefaults", "-no-user-config", "-monitor", "none",
@@ -151,13 +174,13 @@ class Qemu:
                 "-chardev", f"socket,id=qtest0,fd={qtest_child}",
                 "-object", "qtest,id=qtest,chardev=qtest0,log=/dev/null",
                 "-chardev", f"socket,id=qmp0,fd={qmp_child}", "-mon", "chardev=qmp0,mode=control",
-                "-chardev", _file("uart0", uart_child, self._setup.uart_input), "-serial", "chardev:uart0",
+                "-chardev", uart_chardev, "-serial", "chardev:uart0",
                 *self._semihosting_arguments(semihosting_child),
                 *self._blob_arguments(child),
                 *self._setup.extra,
             ]  # fmt: skip
             os.set_inheritable(self.ddr.fd, True)
-            self.pid = _spawn(arguments, self._setup.cwd, log_child)
+            self.pid = _spawn(arguments, self._setup.cwd, semihosting_child, log_child)
         finally:
             for fd in child:
                 os.close(fd)
@@ -191,8 +214,10 @@ class Qemu:
             version = json.loads(line)["QMP"]["version"]["qemu"]
             return version["major"], version["minor"], version["micro"]
         except (OSError, EOFError, ValueError, KeyError) as error:
-            raise ToolError(
-                "QEMU did not come up: " + (self.last_words() or f"no greeting ({type(error).__name__})"),
+            words = self.last_words()
+            kind = SandboxMissingError if self._setup.sandbox and _about_sandbox(words) else ToolError
+            raise kind(
+                "QEMU did not come up: " + (words or f"no greeting ({type(error).__name__})"),
                 cause=Cause.LAUNCH,
                 hint=f"try {self._path} -M mps3-an547 by hand; the emulator is tested with QEMU {TESTED}",
             ) from error
@@ -200,7 +225,6 @@ class Qemu:
     def last_words(self) -> str:
         """What is left on its error output, once it has ended or closed its channels."""
         self.wait(2.0)
-        os.set_blocking(self.log, False)
         with contextlib.suppress(OSError):
             return os.read(self.log, 65536).decode(errors="replace").strip()
         return ""
@@ -235,7 +259,7 @@ class Qemu:
             return []
         line = self._setup.command_line.replace(",", ",,")
         return [
-            "-chardev", _file("semi0", fd, ""),
+            "-chardev", _file("semi0", fd),
             "-semihosting-config", f"enable=on,target=native,chardev=semi0,arg={line}",
         ]  # fmt: skip
 
@@ -258,38 +282,56 @@ class Qemu:
         child.append(fd)
         return ours, fd
 
+    def _uart(self, child: list[int]) -> str:
+        """A pipe for output alone: unlike a socket it packs bytes densely, so that the guest need not wait for us."""
+        if not self._setup.uart_input:
+            read, write = self._pipe(child)
+            self.uart = UartEnd(read, b"")
+            return _file("uart0", write)
+        ours, theirs = self._pair(child)
+        ours.setblocking(False)
+        self.uart = UartEnd(ours.fileno(), self._setup.uart_input)
+        return f"socket,id=uart0,fd={theirs}"
+
     def _pipe(self, child: list[int]) -> tuple[int, int]:
         read, write = os.pipe()
+        os.set_blocking(read, False)
         self._open.append(read)
         os.set_inheritable(write, True)
         child.append(write)
         return read, write
 
 
-def _file(name: str, fd: int, source: str) -> str:
-    text = f"file,id={name},path=/proc/self/fd/{fd}"
-    return text + (f",input-path={source.replace(',', ',,')}" if source else "")
+def _about_sandbox(words: str) -> bool:
+    """Whether QEMU's last words are about its sandbox."""
+    return "sandbox" in words.lower() or "seccomp" in words.lower()
 
 
-def _spawn(arguments: Sequence[str], cwd: str, log: int) -> int:
-    """Fork and exec. Called while this process has one thread, as the command line has."""
+def _file(name: str, fd: int) -> str:
+    return f"file,id={name},path=/proc/self/fd/{fd}"
+
+
+def _spawn(arguments: Sequence[str], cwd: str, output: int, log: int) -> int:
+    """Fork and exec. Called while this process has one thread, as the command line has.
+
+    The guest's ``:tt`` reads our standard input, unless that is a terminal: reading one from another process group
+    would stop QEMU.
+    """
     libc = ctypes.CDLL(None)
     parent = os.getpid()
-    null = os.open(os.devnull, os.O_RDONLY)
-    if not Path(cwd).is_dir():
-        os.close(null)
-        raise ToolError(f"the semihosting folder {cwd!r} is not there", cause=Cause.CONFIGURATION)
+    if not os.path.isdir(cwd):
+        raise ConfigError(f"the semihosting folder {cwd!r} is not there", cause=Cause.CONFIGURATION)
     pid = os.fork()
     if pid:
-        os.close(null)
         return pid
     try:  # the child; any exception must end here
         os.setpgid(0, 0)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
             os._exit(127)
-        os.dup2(null, 0)
-        os.dup2(log, 1)
+        if os.isatty(0):
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(output, 1)
         os.dup2(log, 2)
         os.chdir(cwd)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):

@@ -18,7 +18,7 @@ _PC = 15
 _SP = 13
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Access:
     """What an instruction asks of memory.
 

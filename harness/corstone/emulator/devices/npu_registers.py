@@ -14,7 +14,7 @@ _OLD = ("U55", "U65")
 _WORD = 0xFFFFFFFF
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Register:
     """One 32-bit register. ``mask`` holds the bits a write changes; 0 for read-only ones."""
 
@@ -25,7 +25,7 @@ class Register:
     products: tuple[str, ...] = ALL
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PmuLayout:
     """Where a product's performance counters are. ``axi_bytes`` is moved by one data beat."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from corstone.emulator.devices.npu_registers import PmuLayout
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Counts:
     """What one run did, as far as events tell."""
 
