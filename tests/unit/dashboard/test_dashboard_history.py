@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def shard(folder: Path, run: str, part: str, ids: list[str], outcome: Outcome = 
     return book.path
 
 
-def tables(folder: Path) -> dict[str, list[object]]:
+def tables(folder: Path) -> dict[str, list[Any]]:
     with history.open_history(folder) as connection:
         history.sync(folder, connection, workers=1)
         names = ("runs", "cells", "cases", "results", "messages", "versions")
