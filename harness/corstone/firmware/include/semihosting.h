@@ -4,7 +4,7 @@
 
 #include "base.h"
 
-enum semihosting_mode { SH_READ_BINARY = 1, SH_WRITE = 4, SH_WRITE_BINARY = 5 };
+enum semihosting_mode { SH_READ_BINARY = 1, SH_WRITE_BINARY = 5 };
 
 /* Tries one harmless call. Without a server the BKPT faults; the fault handler then steps over it and this is false. */
 bool semihosting_probe(void);
@@ -23,6 +23,10 @@ uint32_t semihosting_read(int32_t handle, void *data, uint32_t size);
 uint32_t semihosting_write(int32_t handle, const void *data, uint32_t size);
 void semihosting_close(int32_t handle);
 int32_t semihosting_errno(void);
+
+/* To the debug console (SYS_WRITE0, SYS_WRITEC). */
+void semihosting_print(const char *text);
+void semihosting_print_byte(uint8_t byte);
 
 /* SYS_EXIT_EXTENDED with the code; where a server lacks it, SYS_EXIT. Returns only when nobody listens. */
 void semihosting_exit(uint32_t code);

@@ -12,17 +12,10 @@ static bool spoiled;
 static bool uart_ready;
 static uint32_t lost;
 static uint32_t frames;
-static int32_t handle;
 
 void console_select(enum console_sink sink)
 {
-    chosen = sink;
-    if (sink == CONSOLE_SEMIHOSTING && handle == 0) {
-        handle = semihosting_open(":tt", SH_WRITE);
-        if (handle <= 0) {
-            chosen = CONSOLE_UART;
-        }
-    }
+    chosen = sink == CONSOLE_SEMIHOSTING && !semihosting_available() ? CONSOLE_UART : sink;
     if (chosen == CONSOLE_UART && !uart_ready) {
         uart_start();
         uart_ready = true;
@@ -39,13 +32,32 @@ uint32_t console_lost(void)
     return lost;
 }
 
+/* In pieces with a terminator of their own; bytes that are terminators themselves one by one. One call a piece: on an
+ * emulator every call costs. */
+static void to_semihosting(const uint8_t *bytes, uint32_t size)
+{
+    char piece[LINE_SIZE + 1];
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < size; i++) {
+        if (bytes[i] != 0) {
+            piece[used++] = (char)bytes[i];
+        }
+        if (used > 0 && (bytes[i] == 0 || used == LINE_SIZE || i + 1u == size)) {
+            piece[used] = '\0';
+            semihosting_print(piece);
+            used = 0;
+        }
+        if (bytes[i] == 0) {
+            semihosting_print_byte(0);
+        }
+    }
+}
+
 void console_bytes(const void *data, uint32_t size)
 {
     const uint8_t *bytes = data;
     if (chosen == CONSOLE_SEMIHOSTING) {
-        if (semihosting_available()) {
-            lost += size - semihosting_write(handle, data, size);
-        }
+        to_semihosting(bytes, size);
         return;
     }
     for (uint32_t i = 0; chosen == CONSOLE_UART && i < size; i++) {

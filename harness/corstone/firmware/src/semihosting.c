@@ -4,6 +4,8 @@
 enum operation {
     SYS_OPEN = 0x01,
     SYS_CLOSE = 0x02,
+    SYS_WRITEC = 0x03,
+    SYS_WRITE0 = 0x04,
     SYS_WRITE = 0x05,
     SYS_READ = 0x06,
     SYS_FLEN = 0x0C,
@@ -57,6 +59,16 @@ int32_t semihosting_open(const char *name, enum semihosting_mode mode)
 {
     const uintptr_t block[3] = {(uintptr_t)name, (uintptr_t)mode, text_length(name)};
     return available ? call(SYS_OPEN, block) : -1;
+}
+
+void semihosting_print(const char *text)
+{
+    (void)call(SYS_WRITE0, text);
+}
+
+void semihosting_print_byte(uint8_t byte)
+{
+    (void)call(SYS_WRITEC, &byte);
 }
 
 int32_t semihosting_length(int32_t handle)
