@@ -249,6 +249,8 @@ def _decide(
         case.failures, key=lambda v: (v.outcome.severity, order.index(v.cause) if v.cause in order else len(order))
     )
     first, others = ranked[0], ranked[1:]
+    # Two references that agree say the same thing of a wrong device: once is enough.
+    others = [v for v in others if v.cause is not Cause.BITS or first.cause is not Cause.BITS]
     notes = [*case.notes, *(f"also {v.cause}: {v.reason}" for v in others)]
     return Verdict(
         first.outcome,

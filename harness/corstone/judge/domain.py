@@ -33,7 +33,9 @@ class Domain:
         return result
 
     def __str__(self) -> str:
-        return f"{'(' if self.lo_open else '['}{self.lo:g}, {self.hi:g}{')' if self.hi_open else ']'}"
+        left = "(" if self.lo_open or math.isinf(self.lo) else "["
+        right = ")" if self.hi_open or math.isinf(self.hi) else "]"
+        return f"{left}{self.lo:g}, {self.hi:g}{right}"
 
 
 @dataclass(frozen=True)
