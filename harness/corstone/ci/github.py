@@ -36,12 +36,12 @@ def _workflow(matrix: Matrix, stage: str) -> dict[str, Any]:
         triggers["pull_request"] = None
     elif stage in matrix.schedule:
         triggers["schedule"] = [{"cron": matrix.schedule[stage]}]
-    jobs: dict[str, Any] = {}
+    jobs: dict[str, Any] = {"plan": _plan_job(matrix)}
     if plain := matrix.stage(stage, fvp=False):
         jobs["test"] = _test_job(matrix, stage, plain)
     if licensed := matrix.stage(stage, fvp=True):
         jobs["fvp"] = {"if": f"${{{{ {_HAS_FVP} }}}}"} | _test_job(matrix, stage, licensed)
-    jobs["merge"] = _merge_job(matrix, stage, list(jobs))
+    jobs["merge"] = _merge_job(matrix, stage, [name for name in jobs if name != "plan"])
     cancel = stage == "pull-request"
     group = "corstone-${{ github.ref }}" if cancel else f"corstone-{stage}"
     return {
@@ -78,6 +78,7 @@ def _test_job(matrix: Matrix, stage: str, cells: list[Cell]) -> dict[str, Any]:
         env["ARMLMD_LICENSE_FILE"] = "${{ vars.CORSTONE_FVP_LICENCE }}"
     job: dict[str, Any] = {
         "name": "${{ matrix.cell }} ${{ matrix.shard }}/${{ matrix.shards }}",
+        "needs": ["plan"],
         "runs-on": "${{ matrix.runs_on }}",
         "timeout-minutes": "${{ matrix.minutes }}",
         "strategy": {"fail-fast": False, "matrix": {"include": rows}},
@@ -88,6 +89,20 @@ def _test_job(matrix: Matrix, stage: str, cells: list[Cell]) -> dict[str, Any]:
         job["container"] = {"image": "${{ matrix.image }}"}
     job["steps"] = _test_steps(matrix)
     return job
+
+
+def _plan_job(matrix: Matrix) -> dict[str, Any]:
+    keep = {"name": "plan", "path": steps.DURATIONS, "overwrite": True}
+    return {
+        "name": "plan",
+        "runs-on": "ubuntu-24.04",
+        "timeout-minutes": 10,
+        "steps": [
+            _restore(matrix, "Recorded durations", steps.DURATIONS, "durations"),
+            {"name": "One split for all shards", "run": steps.plan_script()},
+            {"name": "Keep the split", "uses": _uses(matrix, "upload"), "with": keep},
+        ],
+    }
 
 
 def _test_steps(matrix: Matrix) -> list[dict[str, Any]]:
@@ -104,7 +119,7 @@ def _test_steps(matrix: Matrix) -> list[dict[str, Any]]:
     result.append({"name": "Install", "run": steps.install_script(matrix)})
     if script := steps.setup_script(matrix):
         result.append({"name": "Set up", "run": script})
-    result.append(_restore(matrix, "Recorded durations", steps.DURATIONS, "durations"))
+    result.append({"name": "Recorded durations", "uses": _uses(matrix, "download"), "with": {"name": "plan"}})
     result.append({"name": "Test", "shell": "bash", "run": steps.test_script(matrix)})
     name = "ledger-${{ matrix.cell }}-${{ matrix.shard }}-attempt-${{ github.run_attempt }}"
     result.append(

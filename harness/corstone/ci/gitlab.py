@@ -17,7 +17,7 @@ FILE = ".gitlab-ci.yml"
 def generate(matrix: Matrix) -> dict[str, str]:
     """Text of the pipeline by its path."""
     data: dict[str, Any] = {
-        "stages": ["test", "merge"],
+        "stages": ["plan", "test", "merge"],
         "variables": {
             "PIP_CACHE_DIR": "$CI_PROJECT_DIR/.pip-cache",
             "CORSTONE_CACHE": "$CI_PROJECT_DIR/.corstone-cache",
@@ -32,6 +32,7 @@ def generate(matrix: Matrix) -> dict[str, str]:
     for stage in STAGES:
         if not matrix.stage(stage):
             continue
+        data[f"{stage}:plan"] = _plan_job(stage)
         needs = []
         for fvp in (False, True):
             if cells := matrix.stage(stage, fvp=fvp):
@@ -44,6 +45,16 @@ def generate(matrix: Matrix) -> dict[str, str]:
 
 def _rule(stage: str, more: str = "") -> str:
     return f'$CORSTONE_STAGE == "{stage}"{more}'
+
+
+def _plan_job(stage: str) -> dict[str, Any]:
+    return {
+        "stage": "plan",
+        "rules": [{"if": _rule(stage)}],
+        "cache": [{"key": "durations", "paths": [steps.DURATIONS], "policy": "pull"}],
+        "script": [steps.plan_script()],
+        "artifacts": {"paths": [steps.DURATIONS], "expire_in": "30 days"},
+    }
 
 
 def _test_job(matrix: Matrix, stage: str, cells: list[Cell], *, fvp: bool) -> dict[str, Any]:
@@ -60,6 +71,7 @@ def _test_job(matrix: Matrix, stage: str, cells: list[Cell], *, fvp: bool) -> di
     )
     job: dict[str, Any] = {
         "stage": "test",
+        "needs": [{"job": f"{stage}:plan", "artifacts": True}],
         "timeout": f"{max(c.minutes for c in cells)} minutes",
         "parallel": {"matrix": rows},
         "rules": [{"if": _rule(stage, " && $CORSTONE_FVP_LICENCE" if fvp else "")}],
@@ -69,7 +81,6 @@ def _test_job(matrix: Matrix, stage: str, cells: list[Cell], *, fvp: bool) -> di
                 "key": {"files": ["pyproject.toml", steps.IMAGE_FILES[0]], "prefix": "corstone-$CELL"},
                 "paths": [".corstone-cache"],
             },
-            {"key": "durations", "paths": [steps.DURATIONS], "policy": "pull"},
         ],
         "before_script": lines,
         "script": [export, steps.test_script(matrix)],

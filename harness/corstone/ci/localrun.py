@@ -175,6 +175,11 @@ class LocalRunner:
             found = _copy(context.folder, given["path"].split(), self.workspace / "artifacts" / _safe(given["name"]))
             if not found and given.get("if-no-files-found") == "error":
                 return StepResult(name, 1, f"no files found for {given['path']}")
+        elif action == "actions/download-artifact" and "name" in given:
+            artifact = self.workspace / "artifacts" / _safe(given["name"])
+            if not artifact.exists():
+                return StepResult(name, 1, f"no artifact {given['name']}")
+            shutil.copytree(artifact, context.folder / given.get("path", ""), dirs_exist_ok=True)
         elif action == "actions/download-artifact":
             for artifact in sorted((self.workspace / "artifacts").glob("*")):
                 if fnmatchcase(artifact.name, given.get("pattern", "*")):

@@ -39,10 +39,16 @@ def _lines(data: Any, indent: int) -> list[str]:
 def _entry(head: str, value: Any, indent: int) -> list[str]:
     if isinstance(value, dict | list) and value:
         return [head, *_lines(value, indent + 2)]
-    if isinstance(value, str) and "\n" in value:
+    if isinstance(value, str) and "\n" in value and _fits_a_block(value):
         pad = " " * (indent + 2)
         return [f"{head} |", *(pad + line if line else "" for line in value.rstrip("\n").split("\n"))]
     return [f"{head} {_scalar(value)}"]
+
+
+def _fits_a_block(text: str) -> bool:
+    """Whether a literal block says the same: printable lines, the first of which shows how deep the block is."""
+    lines = text.split("\n")
+    return lines[0].strip() != "" and not lines[0].startswith(" ") and all(line.isprintable() for line in lines)
 
 
 def _key(key: str) -> str:
@@ -55,5 +61,6 @@ def _scalar(value: Any) -> str:
         return ""
     if isinstance(value, str):
         plain = _PLAIN.match(value) and value.lower() not in _WORDS
-        return value if plain else json.dumps(value, ensure_ascii=False)
+        # Printable text stays as it is; anything else goes as an escape, which YAML reads like JSON, pairs excepted.
+        return value if plain else json.dumps(value, ensure_ascii=not value.isprintable())
     return json.dumps(value)

@@ -33,6 +33,7 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     merge.add_argument("--expect", type=Path, metavar="MATRIX", help="ci/matrix.toml: every shard in it must be there")
     merge.add_argument("--stage", help="with --expect: pull-request, nightly or weekly")
     merge.add_argument("--fvp", action="store_true", help="with --expect: cells that need an FVP ran as well")
+    merge.add_argument("--alone", action="store_true", help="one shard by itself: do not miss the others")
     merge.add_argument("--durations", type=Path, metavar="FILE", help="seconds by test, for pytest-split's next run")
     merge.add_argument("--title", default="Corstone")
 
@@ -59,7 +60,7 @@ def _merge(args: argparse.Namespace) -> int:
         matrix = Matrix.load(args.expect)
         expected = matrix.expected_shards(args.stage or "nightly", fvp=args.fvp)
     listed = Quarantine.load(args.quarantine) if args.quarantine else None
-    merged = merge(args.ledgers, quarantine=listed, expected=expected)
+    merged = merge(args.ledgers, quarantine=listed, expected=expected, alone=args.alone)
     for path in (args.junit, args.html, args.markdown, args.json, args.durations):
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)

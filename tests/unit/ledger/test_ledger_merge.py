@@ -175,6 +175,7 @@ def test_a_shard_without_a_ledger_is_red(tmp_path: Path) -> None:
     merged = merge([tmp_path])
     assert merged.problems == ["shard 2/3: left no ledger"]
     assert merged.red
+    assert not merge([tmp_path], alone=True).red
 
 
 def test_a_cell_that_was_expected_and_left_nothing_is_red(tmp_path: Path) -> None:
