@@ -6,7 +6,7 @@ model and with the vendor vectors named in the documentation. Timing is an estim
 
 from corstone.emulator.npu.config import NpuConfig
 from corstone.emulator.npu.errors import NpuError
-from corstone.emulator.npu.execute import execute
+from corstone.emulator.npu.interpreter import execute
 from corstone.emulator.npu.memory import ArrayMemory, Memory
 from corstone.emulator.npu.stats import Limits, RunStats
 from corstone.emulator.npu.trace import TraceRecord

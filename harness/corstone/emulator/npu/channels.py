@@ -34,12 +34,16 @@ class RecordSource:
         """Bytes read."""
         return sum(stream.length for stream in self.streams)
 
-    def load(self, machine: Machine, pointers: list[int]) -> ChannelScale:
+    def read(self, machine: Machine, pointers: list[int]) -> tuple[bytes, ...]:
+        """The bytes of the streams: what ``decode`` takes, and what tells one set of records from another."""
+        return tuple(stream.read(machine, pointers).tobytes() for stream in self.streams)
+
+    def decode(self, data: tuple[bytes, ...]) -> ChannelScale:
         """The records of all channels."""
         parts: list[tuple[Ints, Ints, Ints]] = []
-        for core, stream in enumerate(self.streams):
-            count = len(range(core, self.channels, len(self.streams)))
-            parts.append(read_records(stream.read(machine, pointers), count, self.layout))
+        for core, stream in enumerate(data):
+            count = len(range(core, self.channels, len(data)))
+            parts.append(read_records(np.frombuffer(stream, np.uint8), count, self.layout))
         if len(parts) == 1:
             return ChannelScale(*parts[0], self.rounding, self.dbl_rnd)
         merged = []
@@ -49,6 +53,10 @@ class RecordSource:
                 whole[core :: len(parts)] = part[kind]
             merged.append(whole)
         return ChannelScale(merged[0], merged[1], merged[2], self.rounding, self.dbl_rnd)
+
+    def load(self, machine: Machine, pointers: list[int]) -> ChannelScale:
+        """Read and decode."""
+        return self.decode(self.read(machine, pointers))
 
 
 def build_records(machine: Machine, regs: Registers, channels: int) -> RecordSource:

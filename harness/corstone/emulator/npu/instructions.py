@@ -272,9 +272,14 @@ class Field:
     width: int
     names: dict[int, str] | None = None
 
+    @cached_property
+    def mask(self) -> int:
+        """As many ones as the field has bits."""
+        return (1 << self.width) - 1
+
     def of(self, param: int) -> int:
         """The field's number in a parameter."""
-        return (param >> self.low) & ((1 << self.width) - 1)
+        return (param >> self.low) & self.mask
 
 
 @dataclass(frozen=True)

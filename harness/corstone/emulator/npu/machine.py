@@ -49,7 +49,8 @@ class Machine:
     """One run's state.
 
     ``bases`` are the region base addresses; ``internal`` the SHRAM or LUT memory, ``uint8 [internal_size]``, random in
-    hardware and zero here; ``chains`` the feature maps that a U85 hands from one operation to a later one, by buffer.
+    hardware and zero here; ``chains`` the feature maps that a U85 hands from one operation to a later one, by buffer;
+    ``last`` the feature map of the last operation.
     """
 
     def __init__(self, config: NpuConfig, memory: Memory, bases: Sequence[int], limits: Limits) -> None:
@@ -62,7 +63,16 @@ class Machine:
         self.pointer = {name: index for index, name in enumerate(pointers(self.instructions))}
         self.internal: Bytes = np.zeros(config.internal_size, np.uint8)
         self.chains: dict[int, Array] = {}
-        self.result_flag = False
+        self.last: Array | None = None
+
+    @property
+    def result_flag(self) -> bool:
+        """What a conditional BRANCH of U85 tests: whether the last element that an operation wrote is not zero.
+
+        The flag's source is named nowhere in a stream; this rule gives TOSA's answer for taken and not taken branches
+        of compiled loops and conditions (ethos-u.md 3.5).
+        """
+        return self.last is not None and bool(self.last.reshape(-1)[-1] != 0)
 
     def region(self, index: int) -> int:
         """The base address of a region.

@@ -14,7 +14,7 @@ import numpy as np
 
 from corstone.causes import Cause
 from corstone.emulator.npu.config import NpuConfig
-from corstone.emulator.npu.execute import execute
+from corstone.emulator.npu.interpreter import execute
 from corstone.emulator.npu.memory import ArrayMemory
 from corstone.emulator.npu.stats import Limits, RunStats
 from corstone.emulator.npu.trace import Trace

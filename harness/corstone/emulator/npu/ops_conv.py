@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,18 +23,18 @@ from corstone.emulator.npu.errors import NpuError
 from corstone.emulator.npu.machine import Cost, Machine
 from corstone.emulator.npu.operands import Input, Output, build_input, build_output
 from corstone.emulator.npu.ops_pool import require_plain_accumulator
-from corstone.emulator.npu.output import ChannelScale, OutputStage
+from corstone.emulator.npu.output import ChannelScale, FloatFinish, OutputStage, float_finish
 from corstone.emulator.npu.plan import Compute, Plan
 from corstone.emulator.npu.stage import build_stage, is_global, ofm_scale
 from corstone.emulator.npu.state import Registers
 from corstone.emulator.npu.streams import build_streams
-from corstone.emulator.npu.types import Array, Ints
+from corstone.emulator.npu.types import Array, Bytes, Ints
 from corstone.emulator.npu.weights.order import DEPTH_FIRST, DEPTHWISE, PART_KERNEL, Layout
 from corstone.emulator.npu.weights.source import FLOAT32_EXACT, FLOAT64_EXACT, Prepared, WeightSource
 from corstone.emulator.npu.window import Window, build_window
 
 _STREAM_NAMES = ("WEIGHT", "WEIGHT1", "WEIGHT2", "WEIGHT3")
-_CHUNK = 1 << 18
+_CHUNK = 1 << 17
 """Elements of a working array: large enough for a matrix product, small enough for the cache."""
 _ACCUMULATOR_BITS = {"I32": 32, "I40": 40, "I48": 48}
 
@@ -144,39 +144,55 @@ class _Weighted(Compute):
         self.weights = weights
         self.records = records
         self.most = most
+        self._finisher: tuple[object, tuple[bytes, ...], _Finisher] | None = None
 
     def compute(self, machine: Machine, pointers: list[int]) -> Array:
         """See ``Compute``."""
         source = self.inputs[0]
         weights = self.weights.load(machine, pointers)
-        channels = self.records.load(machine, pointers)
-        self._check_sums(weights)
-        channels = replace(channels, bias=channels.bias - source.zero_point * weights.column)
-        floats = self.stage.float_ready(channels)
+        finish = self._finish(weights, self.records.read(machine, pointers))
         out = np.empty(self.output.shape, self.stage.dtype)
-        values = source.load(machine, pointers)
-        for rows, sums in self.sums(values, source.zero_point, weights):
-            out[rows] = self._finish(machine, sums, channels, weights, floats)
+        for rows, sums in self.sums(source.load(machine, pointers), source.zero_point, weights):
+            out[rows] = finish(sums, machine.internal)
         return out
 
-    def _check_sums(self, weights: Prepared) -> None:
+    def _finish(self, weights: Prepared, records: tuple[bytes, ...]) -> _Finisher:
+        """The output stage for these weights and records, made once."""
+        kept = self._finisher
+        if kept is not None and kept[0] is weights.token and kept[1] == records:
+            return kept[2]
+        reach = weights.magnitude * self.weights.reach
         exact = FLOAT32_EXACT if weights.matrix.dtype == np.float32 else FLOAT64_EXACT
-        if weights.magnitude * self.weights.reach > exact:
-            raise NpuError("overflow", f"sums up to {weights.magnitude * self.weights.reach} are not exact in float64")
-
-    def _finish(self, machine: Machine, sums: Array, channels: ChannelScale, weights: Prepared, floats: bool) -> Array:
-        # The first test is on what could be, the second on what is.
-        reach = 2 * weights.magnitude * self.weights.reach + int(np.abs(channels.bias).max(initial=0))
-        if reach > self.most:
-            biased = sums.astype(np.int64) + channels.bias
-            check_accumulator(biased, self.most)
-        if floats:
-            return self.stage.finish_float(sums, machine.internal, channels)
-        return self.stage.finish(sums.astype(np.int64), machine.internal, channels)
+        if reach > exact:
+            raise NpuError("overflow", f"sums up to {reach} are not exact in {weights.matrix.dtype}")
+        channels = self.records.decode(records)
+        # The input is multiplied with its zero point in it.
+        channels = replace(channels, bias=channels.bias - self.inputs[0].zero_point * weights.column)
+        most = None if 2 * reach + int(np.abs(channels.bias).max(initial=0)) <= self.most else self.most
+        finisher = _Finisher(self.stage, channels, float_finish(self.stage, channels, reach), most)
+        self._finisher = (weights.token, records, finisher)
+        return finisher
 
     def sums(self, values: Array, zero_point: int, weights: Prepared) -> Iterator[tuple[slice, Array]]:
         """Rows of the OFM with their sums, float ``[rows, W, O]``, over the IFM as stored."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _Finisher:
+    """From float sums to stored elements; ``most`` bounds the accumulator where it could be passed, else None."""
+
+    stage: OutputStage
+    channels: ChannelScale
+    floats: FloatFinish | None
+    most: int | None
+
+    def __call__(self, sums: Array, internal: Bytes) -> Array:
+        if self.most is not None:
+            check_accumulator(sums.astype(np.int64) + self.channels.bias, self.most)
+        if self.floats is not None:
+            return self.floats.finish(sums, internal)
+        return self.stage.finish(sums.astype(np.int64), internal, self.channels)
 
 
 class Convolution(_Weighted):
@@ -188,20 +204,11 @@ class Convolution(_Weighted):
         length = weights.matrix.shape[0]
         step = max(1, _CHUNK // (width * max(length, channels)))
         exact = weights.matrix.dtype
-        if window.trivial:
-            for top in range(0, height, step):
-                part = values[top : top + step].astype(exact)
-                yield slice(top, top + step), self._product(part.reshape(-1, length), weights, part.shape[:2])
-            return
-        patches = self._patches(pad_to(values, zero_point, window, exact))
+        patches = values if window.trivial else self._patches(pad_to(values, zero_point, window, exact))
         for top in range(0, height, step):
-            part = patches[top : top + step]
-            yield slice(top, top + step), self._product(part.reshape(-1, length), weights, part.shape[:2])
-
-    @staticmethod
-    def _product(rows: Array, weights: Prepared, shape: tuple[int, ...]) -> Array:
-        product: Array = rows @ weights.matrix
-        return product.reshape(*shape, -1)
+            part = patches[top : top + step].astype(exact, order="C", copy=False)
+            rows: Array = part.reshape(-1, length) @ weights.matrix
+            yield slice(top, top + step), rows.reshape(*part.shape[:2], channels)
 
     def _patches(self, padded: Array) -> Array:
         """What lies under the kernel at every position, a view ``[H, W, KH, KW * C]`` or ``[H, W, KH, KW, C]``."""
@@ -217,26 +224,46 @@ class Convolution(_Weighted):
 
 
 class Depthwise(_Weighted):
-    """Every output channel sums over the kernel in its own input channel."""
+    """Every output channel sums over the kernel in its own input channel.
+
+    Columns and channels are taken together as one long row, so that one tap of a whole row of positions is one product
+    with the tap's weights repeated. With a horizontal stride the columns are first sorted by their remainder.
+    """
 
     def sums(self, values: Array, zero_point: int, weights: Prepared) -> Iterator[tuple[slice, Array]]:
         """See ``_Weighted``."""
         window, (height, width, channels) = self.window, self.output.shape
         padded = pad_to(values, zero_point, window, weights.matrix.dtype)
-        step = max(1, _CHUNK // (width * channels * 4))
+        step = max(1, _CHUNK // (width * channels))
+        groups = list(self._groups(padded, np.tile(weights.matrix, (1, width))))
         for top in range(0, height, step):
             rows = min(step, height - top)
-            first = top * window.stride[0]
-            last = (top + rows - 1) * window.stride[0] + window.kernel[0]
-            part = replace(window, output=(rows, width))
-            sums = np.empty((rows, width, channels), weights.matrix.dtype)
-            term = np.empty_like(sums)
-            for tap in range(weights.matrix.shape[0]):
-                under = part.tap(padded[first:last], *divmod(tap, window.taps[1]))
-                np.multiply(under, weights.matrix[tap], out=term if tap else sums)
-                if tap:
-                    sums += term
-            yield slice(top, top + rows), sums
+            sums = np.zeros((rows, width * channels), weights.matrix.dtype)
+            for view, factors in groups:
+                sums += np.einsum("yxrc,yxc->rc", view[:, :, top : top + rows], factors)
+            yield slice(top, top + rows), sums.reshape(rows, width, channels)
+
+    def _groups(self, padded: Array, factors: Array) -> Iterator[tuple[Array, Array]]:
+        """Views ``[KY, KX, H, W * C]`` of the taps whose columns have one remainder, with their factors."""
+        window = self.window
+        (high, wide), (down, across) = window.taps, window.stride
+        factors = factors.reshape(high, wide, -1)
+        length = factors.shape[2]
+        for phase in range(across):
+            taps = [x for x in range(wide) if x * window.dilation[1] % across == phase]
+            if not taps:
+                continue
+            columns = np.ascontiguousarray(padded[:, phase::across])
+            row, column, element = columns.strides
+            first = taps[0] * window.dilation[1] // across
+            between = (taps[1] - taps[0]) * window.dilation[1] // across if len(taps) > 1 else 0
+            view = np.lib.stride_tricks.as_strided(
+                columns[:, first:],
+                (high, len(taps), window.output[0], length),
+                (row * window.dilation[0], column * between, row * down, element),
+                writeable=False,
+            )
+            yield view, factors[:, taps]
 
 
 def pad_to(values: Array, zero_point: int, window: Window, exact: np.dtype[np.floating]) -> Array:  # type: ignore[type-arg]

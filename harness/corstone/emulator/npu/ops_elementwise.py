@@ -57,6 +57,7 @@ def _divide(a: Ints, b: Ints) -> Ints:
     return np.where((a < 0) != (b < 0), -quotient, quotient)
 
 
+_UNARY_PLAIN: dict[str, Unary] = {"ABS": np.abs, "CLZ": _count_leading_zeros, "NOT": np.invert}
 _BINARY: dict[str, Binary] = {
     "MUL": np.multiply,
     "ADD": np.add,
@@ -172,12 +173,10 @@ def _scales_85(regs: Registers, mode: str) -> tuple[Scale | None, Scale | None]:
 
 
 def _unary(machine: Machine, regs: Registers, mode: str) -> Unary:
-    if mode == "NOT":
-        return np.invert
     u85 = machine.config.product == "U85"
-    if mode in ("CLZ", "ABS"):
+    if mode in _UNARY_PLAIN:
         own = _scale_85(regs, "IFM_SCALE") if u85 else None
-        change: Unary = np.abs if mode == "ABS" else _count_leading_zeros
+        change = _UNARY_PLAIN[mode]
         return lambda a: change(own.apply(a) if own else a)
     if not u85:
         if not is_global(regs):

@@ -63,6 +63,7 @@ class Compute:
             self._check_overlap(pointers)
         values = self.compute(machine, pointers)
         self.output.store(machine, pointers, values)
+        machine.last = values
         return values
 
     def describe(self, pointers: list[int]) -> Mapping[str, Mapping[str, object]]:

@@ -6,14 +6,19 @@ keeps streams of very many tiny operations fast. Leaves out where windows come f
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from corstone.emulator.npu.errors import NpuError
 from corstone.emulator.npu.machine import Cost, Machine
-from corstone.emulator.npu.operands import Input, Output
+from corstone.emulator.npu.operands import Input, MemoryInput, Output
 from corstone.emulator.npu.output import OutputStage
 from corstone.emulator.npu.plan import Compute
 from corstone.emulator.npu.scaling import Rounding
-from corstone.emulator.npu.types import Array, Bytes, DType
+from corstone.emulator.npu.state import UNSET
+from corstone.emulator.npu.tensor import BRICK, Geometry
+from corstone.emulator.npu.types import Array, Bytes, DType, Ints
 
 
 class PointFunction:
@@ -75,6 +80,9 @@ def _is_identity(dtype: DType, zero_point: int, stage: OutputStage) -> bool:
     return half_up and scale.dbl_rnd == 0 and reach * abs(excess) < (1 << scale.shift) >> 1
 
 
+_MANY_ELEMENTS = 1 << 18
+
+
 class Pointwise(Compute):
     """A 1x1 pool."""
 
@@ -92,3 +100,72 @@ class Pointwise(Compute):
         result = self.function.apply(values, machine.internal)
         # What goes to a chain must not be a view of memory that later operations change.
         return result.copy() if result is values and self.output.geometry is None else result
+
+    def run_many(self, machine: Machine, pointers: Ints) -> bool:
+        """Execute at many pointers at once, int64 ``[n, pointers]``; False, with nothing done, where that is not safe.
+
+        It is where both maps are one plain view each, everything lies in memory, and nothing that is read is written.
+        A table is looked up as it is now: operations that change one end a run. Of two writes to one place the later
+        one stays, as numpy's indexed assignment has it.
+        """
+        source, target = self.source, self.output.geometry
+        if not isinstance(source, MemoryInput) or target is None or not self.output.plain:
+            return False
+        if self.function.dtype.itemsize > 1 and not self.function.identity:
+            return False
+        reads = _Places.of(source.geometry, source.region, pointers[:, source.first])
+        writes = _Places.of(target, self.output.region, pointers[:, self.output.first])
+        if reads is None or writes is None or reads.meets(writes):
+            return False
+        try:
+            data, out = reads.open(machine, write=False), writes.open(machine, write=True)
+        except NpuError:
+            return False
+        step = max(1, _MANY_ELEMENTS // reads.offsets.size)
+        values = data[:0]
+        for first in range(0, pointers.shape[0], step):
+            values = self.function.apply(data[reads.elements(first, first + step)], machine.internal)
+            out[writes.elements(first, first + step)] = values
+        machine.last = values[-1]
+        return True
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where one plain view lies for many bases: addresses int64 ``[n]``, element offsets int64 ``[m]``."""
+
+    geometry: Geometry
+    addresses: Ints
+    offsets: Ints
+    low: int
+    high: int
+
+    @staticmethod
+    def of(geometry: Geometry, region: int, bases: Ints) -> _Places | None:
+        whole = geometry.whole
+        if whole is None or (bases == UNSET).any():
+            return None
+        addresses = bases + region
+        size = geometry.dtype.itemsize
+        if (addresses % (BRICK if geometry.bricks else size)).any():
+            return None
+        offsets = geometry.addresses((0, 0, 0, 0)).reshape(-1)
+        low, high = int(addresses.min()) + whole.low, int(addresses.max()) + whole.low + whole.size
+        return _Places(geometry, addresses, offsets, low, high)
+
+    def meets(self, other: _Places) -> bool:
+        """Whether the address ranges overlap."""
+        return self.low < other.high and other.low < self.high
+
+    def open(self, machine: Machine, *, write: bool) -> Array:
+        """The elements of the whole range, ``[k]``."""
+        if self.low < 0:
+            raise NpuError("bus", f"{self.geometry.name} reaches below address 0")
+        window = machine.memory.window(self.low, self.high - self.low, write)
+        elements: Array = window.view(self.geometry.dtype)
+        return elements
+
+    def elements(self, first: int, last: int) -> Ints:
+        """Indices into ``open`` of the elements at some of the bases, int64 ``[last - first, m]``."""
+        starts = self.addresses[first:last, None] - self.low + self.offsets[None]
+        return starts // self.geometry.dtype.itemsize

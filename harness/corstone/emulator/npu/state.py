@@ -1,21 +1,60 @@
-"""Register state: poison until written, and the snapshot of all registers at each operation of a stretch of stream.
+"""Register state: poison until written, and what every operation of a stretch of stream sees of it.
 
-A register keeps its value until it is written again, over operations and branches. The snapshots of many operations
-are built at once: a matrix ``[operations, registers]`` filled forward from the writes between them.
+A register keeps its value until it is written again, over operations and branches. For many operations at once the
+state is a row before the first of them and, for registers that are written in between, a column each, filled forward.
 Source: ethos-u.md section 3 (state persists) and 8.3 (poison).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from corstone.emulator.npu.decode import Commands
 from corstone.emulator.npu.errors import NpuError
-from corstone.emulator.npu.instructions import InstructionSet
-from corstone.emulator.npu.types import Ints
+from corstone.emulator.npu.instructions import InstructionSet, Row
+from corstone.emulator.npu.types import Array, Ints
 
 UNSET = int(np.iinfo(np.int64).min)
 _NO_WRITE = UNSET + 1
+
+
+@dataclass(frozen=True)
+class Snapshots:
+    """The registers as each of n operations sees them.
+
+    Shapes: ``base`` int64 ``[registers]``, the state before; ``columns`` int ``[k]``, the registers written since;
+    ``grid`` int64 ``[n, k]``, their values at each operation.
+    """
+
+    base: Ints
+    columns: Ints
+    grid: Ints
+
+    def row(self, number: int) -> Ints:
+        """All registers at one operation, int64 ``[registers]``."""
+        values = self.base.copy()
+        values[self.columns] = self.grid[number]
+        return values
+
+    def select(self, registers: Ints) -> Ints:
+        """Chosen registers at every operation, int64 ``[n, len(registers)]``."""
+        chosen = np.repeat(self.base[registers][None], self.grid.shape[0], axis=0)
+        for place, register in enumerate(registers.tolist()):
+            found = np.flatnonzero(self.columns == register)
+            if found.size:
+                chosen[:, place] = self.grid[:, found[0]]
+        return chosen
+
+    def changes(self, ignored: Array) -> Array:
+        """Whether each operation but the first sees another state than the one before it, ``bool [n - 1]``.
+
+        ``ignored`` is ``bool [registers]``: registers whose changes do not count.
+        """
+        counted = self.grid[:, ~ignored[self.columns]]
+        different: Array = (counted[1:] != counted[:-1]).any(axis=1)
+        return different
 
 
 class RegisterFile:
@@ -24,27 +63,28 @@ class RegisterFile:
     def __init__(self, instructions: InstructionSet) -> None:
         self.values: Ints = np.full(len(instructions.registers), UNSET, np.int64)
 
-    def snapshots(self, commands: Commands, start: int, operations: Ints) -> Ints:
-        """Registers as each of ``operations`` sees them, ``int64 [len(operations), registers]``.
+    def snapshots(self, commands: Commands, start: int, operations: Ints) -> Snapshots:
+        """What ``operations`` (in order) see; ``start`` is the first command of the stretch that leads to them.
 
-        ``start`` is the first command of the stretch, ``operations`` its operations in order; the file afterwards
-        holds the state after the last of them.
+        The file afterwards holds the state after the last of them.
         """
         stop = int(operations[-1]) + 1
+        base = self.values
         writes = np.flatnonzero(commands.register[start:stop] >= 0) + start
-        snapshots = np.repeat(self.values[None], operations.size, axis=0)
-        if writes.size:
-            columns, column = np.unique(commands.register[writes], return_inverse=True)
-            # A write counts from the first operation behind it. Of several writes to one place the last one is kept.
-            at = np.searchsorted(operations, writes)
-            grid = np.full((operations.size, columns.size), _NO_WRITE, np.int64)
-            grid[at, column] = commands.values[writes]
-            grid[0] = np.where(grid[0] == _NO_WRITE, self.values[columns], grid[0])
-            source = np.where(grid == _NO_WRITE, 0, np.arange(operations.size)[:, None])
-            np.maximum.accumulate(source, axis=0, out=source)
-            snapshots[:, columns] = np.take_along_axis(grid, source, axis=0)
-            self.values = snapshots[-1].copy()
-        return snapshots
+        if not writes.size:
+            return Snapshots(base, np.zeros(0, np.int64), np.zeros((operations.size, 0), np.int64))
+        columns, column = np.unique(commands.register[writes], return_inverse=True)
+        # A write counts from the first operation behind it. Of several writes to one place the last one is kept.
+        at = np.searchsorted(operations, writes)
+        grid = np.full((operations.size, columns.size), _NO_WRITE, np.int64)
+        grid[at, column] = commands.values[writes]
+        grid[0] = np.where(grid[0] == _NO_WRITE, base[columns], grid[0])
+        source = np.where(grid == _NO_WRITE, 0, np.arange(operations.size)[:, None])
+        np.maximum.accumulate(source, axis=0, out=source)
+        grid = np.take_along_axis(grid, source, axis=0)
+        self.values = base.copy()
+        self.values[columns] = grid[-1]
+        return Snapshots(base, columns, grid)
 
     def write(self, commands: Commands, start: int, stop: int) -> None:
         """Apply the writes of commands ``start`` to ``stop`` that no operation follows."""
@@ -57,10 +97,10 @@ class RegisterFile:
 class Registers:
     """The registers one operation sees, by name."""
 
-    __slots__ = ("_instructions", "_values")
+    __slots__ = ("_rows", "_values")
 
     def __init__(self, instructions: InstructionSet, values: list[int]) -> None:
-        self._instructions = instructions
+        self._rows = instructions.by_name
         self._values = values
 
     def __getitem__(self, name: str) -> int:
@@ -70,27 +110,31 @@ class Registers:
         ------
         NpuError: kind ``parse``, when the stream never set it.
         """
-        value = self._values[self._instructions.by_name[name].index]
+        return self._value(self._rows[name])
+
+    def _value(self, row: Row) -> int:
+        value = self._values[row.index]
         if value == UNSET:
-            raise NpuError("parse", f"{name} was never set")
+            raise NpuError("parse", f"{row.name} was never set")
         return value
 
     def get(self, name: str, default: int) -> int:
         """A register's value, or ``default`` where it was never set or does not exist on this product."""
-        row = self._instructions.by_name.get(name)
+        row = self._rows.get(name)
         value = UNSET if row is None else self._values[row.index]
         return default if value == UNSET else value
 
     def is_set(self, name: str) -> bool:
         """Whether the stream wrote it."""
-        row = self._instructions.by_name.get(name)
+        row = self._rows.get(name)
         return row is not None and self._values[row.index] != UNSET
 
     def field(self, name: str, field: str) -> int:
         """A field of a register's parameter as a number."""
-        row = self._instructions.by_name[name]
-        value = self[name]
-        return row.by_name[field].of(value >> 32 if row.kind == "scale" else value)
+        row = self._rows[name]
+        value = self._value(row)
+        found = row.by_name[field]
+        return ((value >> 32 if row.kind == "scale" else value) >> found.low) & found.mask
 
     def choice(self, name: str, field: str) -> str:
         """A field whose numbers have names.
@@ -100,14 +144,14 @@ class Registers:
         NpuError: kind ``parse``, when the number has no name.
         """
         number = self.field(name, field)
-        names = self._instructions.by_name[name].by_name[field].names
+        names = self._rows[name].by_name[field].names
         if names is None or number not in names:
             raise NpuError("parse", f"{name}.{field} is {number}, which has no meaning")
         return names[number]
 
     def flag(self, name: str, field: str, default: int = 0) -> int:
         """A field, or ``default`` on products whose register lacks it."""
-        row = self._instructions.by_name.get(name)
+        row = self._rows.get(name)
         if row is None or field not in row.by_name:
             return default
         return self.field(name, field)

@@ -17,6 +17,7 @@ import numpy as np
 
 from corstone.emulator.npu.errors import NpuError
 from corstone.emulator.npu.fuzz.compiler import SYSTEMS, CompileFailed, Compiler
+from corstone.emulator.npu.fuzz.known import known_divergence
 from corstone.emulator.npu.fuzz.networks import Network, draw
 from corstone.emulator.npu.offline import run_delegate
 from corstone.emulator.npu.types import Array
@@ -25,7 +26,10 @@ from corstone.formats.vela import VelaBlob
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one case. ``kind``: equal, different, stopped, refused or unpredictable."""
+    """What became of one case. ``kind``: equal, different, stopped, refused or unpredictable.
+
+    ``known`` names the compiler's divergence that explains a difference or a stop (``known``), where one does.
+    """
 
     seed: int
     target: str
@@ -33,6 +37,13 @@ class Outcome:
     kind: str
     detail: str = ""
     operations: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> str:
+        """The compiler's divergence behind a difference or a stop, empty where there is none."""
+        if self.kind not in ("different", "stopped"):
+            return ""
+        return known_divergence(self.operators, self.target, self.detail)
 
 
 @contextmanager

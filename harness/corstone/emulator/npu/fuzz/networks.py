@@ -112,14 +112,13 @@ def draw(seed: int, product: str) -> Network:
     return Network(d.g.finish([x]), inputs, names)
 
 
-def _convolution(d: Draw, x: Tensor, *, depthwise: bool) -> Tensor:
+def _convolution(d: Draw, x: Tensor, *, depthwise: bool = False, multiplier: int = 1) -> Tensor:
     kernel = [d.pick(1, 1, 2, 3, 3, 5, d.integer(1, 11)) for _ in range(2)]
     dilation = [d.pick(1, 1, 2) for _ in range(2)]
     stride = [d.pick(1, 1, 2, 3) for _ in range(2)]
     pad, kernel = _padding(d, x, kernel, dilation, stride)
     zero = d.zero(x)
     if depthwise:
-        multiplier = 1 if d.chance(0.8) else 2
         weights = d.weights((*kernel, x.shape[3], multiplier))
         channels = x.shape[3] * multiplier
     else:
@@ -415,8 +414,9 @@ class Step:
 
 _U85 = ("U85",)
 STEPS = (
-    Step("conv", 6, lambda d, x: _convolution(d, x, depthwise=False)),
-    Step("depthwise", 4, lambda d, x: _convolution(d, x, depthwise=True)),
+    Step("conv", 6, _convolution),
+    Step("depthwise", 3, lambda d, x: _convolution(d, x, depthwise=True)),
+    Step("depthwise_multiplier", 1, lambda d, x: _convolution(d, x, depthwise=True, multiplier=2)),
     Step("transpose_conv", 2, _transposed),
     Step("max_pool", 1.5, lambda d, x: _pool(d, x, "MAX_POOL2D")),
     Step("avg_pool", 2, lambda d, x: _pool(d, x, "AVG_POOL2D")),

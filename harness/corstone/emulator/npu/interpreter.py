@@ -1,29 +1,29 @@
 """Run a command stream: walk its commands, keep the registers, plan each operation once, execute in order.
 
-The stretch between two control commands (STOP, IRQ, BRANCH) is taken in blocks of operations, whose register
-snapshots are built together. A plan depends on all registers but the pointers and is found by their bytes.
+The stretch between two control commands (STOP, IRQ, BRANCH) is taken in blocks of operations, whose register states
+are built together. A plan depends on all registers but the pointers and is kept under their bytes, also for later runs.
+A run of operations with one plan is handed over as a whole where the plan can take it.
 Source: ethos-u.md sections 1.4, 3 and 8. Leaves out registers, interrupts and the PMU: the device around it has those.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from corstone.emulator.npu.config import NpuConfig
 from corstone.emulator.npu.decode import Commands, decode
-from corstone.emulator.npu.dma import build_dma
 from corstone.emulator.npu.errors import NpuError
 from corstone.emulator.npu.instructions import CMD1
 from corstone.emulator.npu.machine import Machine
 from corstone.emulator.npu.memory import Memory
-from corstone.emulator.npu.ops_conv import build_conv
-from corstone.emulator.npu.ops_elementwise import build_elementwise
-from corstone.emulator.npu.ops_pool import build_pool
-from corstone.emulator.npu.ops_resize import build_resize
+from corstone.emulator.npu.operations import build_plan, label
 from corstone.emulator.npu.plan import Plan
-from corstone.emulator.npu.state import RegisterFile, Registers
+from corstone.emulator.npu.pointwise import Pointwise
+from corstone.emulator.npu.state import RegisterFile, Registers, Snapshots
 from corstone.emulator.npu.stats import Limits, RunStats
 from corstone.emulator.npu.trace import Trace, TraceRecord
 from corstone.emulator.npu.types import Array, Ints
@@ -31,7 +31,13 @@ from corstone.emulator.npu.types import Array, Ints
 _STOP, _IRQ, _BRANCH = 0x000, 0x001, CMD1 | 0x100
 _WAITS = (0x011, 0x012, 0x013)
 _CONTROL = (_STOP, _IRQ, _BRANCH)
-_BLOCK = 1024
+_BLOCK = 4096
+_MANY = 8
+_IGNORED = ("BLOCKDEP", "IFM_IB_END", "IFM2_IB_START", "AB_START")
+"""Registers that only say how the hardware uses its internal memory and its pipeline."""
+
+_KEPT_PLANS = 4096
+_PLANS: OrderedDict[tuple[object, ...], tuple[str, Plan]] = OrderedDict()
 
 
 def execute(
@@ -54,6 +60,11 @@ def execute(
     return Run(stream, bases, memory, config, trace, limits or Limits()).run()
 
 
+def forget_plans() -> None:
+    """Drop the plans kept from earlier runs, for measurements of a cold start."""
+    _PLANS.clear()
+
+
 class Run:
     """One execution of a stream."""
 
@@ -74,9 +85,12 @@ class Run:
         codes = self.commands.codes[self.commands.operations]
         self._control: Ints = self.commands.operations[np.isin(codes, _CONTROL)]
         self._work: Ints = self.commands.operations[~np.isin(codes, _CONTROL + _WAITS)]
-        index = self.machine.instructions.by_name
-        self._pointers = np.array([index[name].index for name in self.machine.pointer])
-        self._plans: dict[bytes, tuple[str, Plan]] = {}
+        rows = self.machine.instructions.by_name
+        self._pointers: Ints = np.array([rows[name].index for name in self.machine.pointer])
+        self._ignored = np.zeros(self.registers.values.size, bool)
+        self._ignored[self._pointers] = True
+        self._ignored[[rows[name].index for name in _IGNORED if name in rows]] = True
+        self._place = (config.name, self.machine.bases, limits.elements, limits.work)
 
     def run(self) -> RunStats:
         """Go from the first command to STOP."""
@@ -87,8 +101,10 @@ class Run:
             stop = int(self._control[where]) if where < self._control.size else commands.offsets.size
             self._stretch(start, min(stop, commands.bad))
             if commands.bad <= stop and commands.bad < commands.offsets.size:
+                stats.qread = int(commands.offsets[commands.bad])
                 raise commands.fault(commands.bad)
             if stop == commands.offsets.size:
+                stats.qread = commands.size
                 raise NpuError("parse", "the stream ends without STOP", name="stream", offset=commands.size)
             self._emit(stop, "op")
             stats.qread = commands.next_offset(stop)
@@ -109,15 +125,13 @@ class Run:
             return index + 1
         stats.branches += 1
         target = int(self.commands.data[index])
-        operands = self.commands.operands(index)
-        offset = int(self.commands.offsets[index])
+        where = ("BRANCH", int(self.commands.offsets[index]), self.commands.operands(index))
         if stats.branches > self.machine.limits.branches:
             message = f"the stream jumped more than {self.machine.limits.branches} times"
-            raise NpuError("limit", message, name="BRANCH", offset=offset, operands=operands)
+            raise NpuError("limit", message).locate(*where)
         found = int(np.searchsorted(self.commands.offsets, target))
         if found >= self.commands.offsets.size or int(self.commands.offsets[found]) != target:
-            message = f"the jump target {target:#x} is not the start of a command"
-            raise NpuError("parse", message, name="BRANCH", offset=offset, operands=operands)
+            raise NpuError("parse", f"the jump target {target:#x} is not the start of a command").locate(*where)
         return found
 
     def _stretch(self, start: int, stop: int) -> None:
@@ -132,58 +146,52 @@ class Run:
 
     def _block(self, start: int, operations: Ints) -> None:
         snapshots = self.registers.snapshots(self.commands, start, operations)
-        pointers = snapshots[:, self._pointers].tolist()
-        snapshots[:, self._pointers] = 0
+        pointers = snapshots.select(self._pointers)
         codes = self.commands.codes[operations].astype(np.int64) << 32 | self.commands.params[operations]
-        keys = np.concatenate([codes[:, None], snapshots], axis=1)
-        same = (keys[1:] == keys[:-1]).all(axis=1)
-        label, plan = "", None
-        for n, operation in enumerate(operations.tolist()):
-            try:
-                if plan is None or not same[n - 1]:
-                    label, plan = self._plan(operation, keys[n])
-                self.machine.charge(label, plan.cost)
+        changes = snapshots.changes(self._ignored) | (codes[1:] != codes[:-1])
+        starts = [0, *(np.flatnonzero(changes) + 1).tolist(), operations.size]
+        for first, last in pairwise(starts):
+            self._same(start, operations, first, last, snapshots, pointers)
+            start = int(operations[last - 1]) + 1
+
+    def _same(self, start: int, operations: Ints, first: int, last: int, snapshots: Snapshots, pointers: Ints) -> None:
+        """Execute operations ``first`` to ``last`` of a block, which share one plan."""
+        machine, number = self.machine, first
+        try:
+            name, plan = self._plan(int(operations[first]), snapshots.row(first))
+            if last - first >= _MANY and self.trace is None and isinstance(plan, Pointwise):
+                machine.charge(name, plan.cost, last - first)
+                if plan.run_many(machine, pointers[first:last]):
+                    return
+                machine.charge(name, plan.cost, first - last)
+            for number in range(first, last):
+                machine.charge(name, plan.cost)
                 if self.trace is None:
-                    plan.run(self.machine, pointers[n])
+                    plan.run(machine, pointers[number].tolist())
                 else:
-                    self._traced(operation, plan, pointers[n], start)
-            except NpuError as error:
-                self.machine.stats.qread = self.commands.next_offset(operation)
-                raise error.locate(
-                    self.commands.row(operation).name,
-                    int(self.commands.offsets[operation]),
-                    self.commands.operands(operation),
-                ) from None
-            start = operation + 1
+                    self._traced(int(operations[number]), plan, pointers[number].tolist(), start)
+                    start = int(operations[number]) + 1
+        except NpuError as error:
+            index = int(operations[number])
+            machine.stats.qread = self.commands.next_offset(index)
+            raise error.locate(
+                self.commands.row(index).name, int(self.commands.offsets[index]), self.commands.operands(index)
+            ) from None
 
-    def _plan(self, operation: int, key: Ints) -> tuple[str, Plan]:
-        packed = key.tobytes()
-        found = self._plans.get(packed)
+    def _plan(self, operation: int, registers: Ints) -> tuple[str, Plan]:
+        registers[self._ignored] = 0
+        code, param = int(self.commands.codes[operation]), int(self.commands.params[operation])
+        key = (*self._place, code, param, registers.tobytes())
+        found = _PLANS.get(key)
         if found is None:
-            regs = Registers(self.machine.instructions, key[1:].tolist())
-            label = ".".join([self.commands.row(operation).name, *_modes(self.commands.operands(operation))])
-            found = self._plans[packed] = label, self._build(operation, regs)
+            row, operands = self.commands.row(operation), self.commands.operands(operation)
+            regs = Registers(self.machine.instructions, registers.tolist())
+            found = _PLANS[key] = label(row.name, operands), build_plan(self.machine, regs, row.name, operands)
+            if len(_PLANS) > _KEPT_PLANS:
+                _PLANS.popitem(last=False)
+        else:
+            _PLANS.move_to_end(key)
         return found
-
-    def _build(self, operation: int, regs: Registers) -> Plan:
-        name = self.commands.row(operation).name
-        operands = self.commands.operands(operation)
-        mode = operands.get("mode")
-        if mode is not None and not isinstance(mode, str):
-            raise NpuError("unsupported", f"{name} mode {mode} does not exist on {self.machine.config.product}")
-        if name == "DMA_START":
-            return build_dma(self.machine, regs)
-        if name == "POOL":
-            return build_pool(self.machine, regs, str(mode))
-        if name == "ELEMENTWISE":
-            return build_elementwise(self.machine, regs, str(mode))
-        if name in ("CONV", "DEPTHWISE"):
-            return build_conv(
-                self.machine, regs, depthwise=name == "DEPTHWISE", weights_ifm2=bool(operands.get("weights_ifm2"))
-            )
-        if name == "RESIZE":
-            return build_resize(self.machine, regs, str(mode))
-        raise NpuError("unsupported", f"{name} is not modelled")
 
     def _traced(self, operation: int, plan: Plan, pointers: list[int], start: int) -> None:
         self._emit_writes(start, operation)
@@ -207,8 +215,3 @@ class Run:
             row = self.commands.row(index)
             offset = int(self.commands.offsets[index])
             self.trace(TraceRecord(offset, row.name, kind, self.commands.operands(index), ofm, tensors))
-
-
-def _modes(operands: Mapping[str, object]) -> list[str]:
-    """The mode of an operation, for its name in the counters."""
-    return [str(operands["mode"])] if "mode" in operands else []
