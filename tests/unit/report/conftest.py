@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,44 +69,47 @@ def write_capture(
     store(folder, Question(budgets, "codes", 0, Domain(-1, 1)), references)
 
 
+def judged(
+    base: Path,
+    name: str = "acos",
+    *,
+    bits: int = 8,
+    policy: str = "fixed",
+    target: str = "ethos-u55-128",
+    change: Callable[[Array], Array] = lambda y: y,
+    ending: Ending | None = None,
+    executor: Executor | None = None,
+    console: bytes = b"INFO - Inference completed.\n\x04",
+) -> CaseRecord:
+    """The record of a capture written below ``base`` and judged there."""
+    executor = executor or Executor("emulator", "corstone-emulator", "0.1.0 (QEMU 7.2.22)")
+    case = f"{name}-int{bits}-{policy}-{target}-corstone-300-codes"
+    folder = base / "cases" / case
+    write_capture(folder, bits, change, ending or Ending(Outcome.PASSED, Cause.NONE, "finished"), executor, console)
+    capture, _, question, verdict = judge_folder(folder)
+    record = CaseRecord(
+        case,
+        name,
+        bits,
+        policy,
+        target,
+        "corstone-300",
+        question.stimulus,
+        verdict,
+        capture.executor,
+        capture.runner,
+        capture.runner_sha256,
+        0,
+        str(folder),
+        capture.counters,
+        VERSIONS,
+        {"lower": 0.01, "boot": 0.3},
+        f"corstone check {name} --bits {bits}",
+    )
+    record.save(folder / "record.json")
+    return record
+
+
 @pytest.fixture
 def make_record(tmp_path: Path) -> MakeRecord:
-    def make(
-        name: str = "acos",
-        *,
-        bits: int = 8,
-        policy: str = "fixed",
-        target: str = "ethos-u55-128",
-        change: Callable[[Array], Array] = lambda y: y,
-        ending: Ending | None = None,
-        executor: Executor | None = None,
-        console: bytes = b"INFO - Inference completed.\n\x04",
-    ) -> CaseRecord:
-        executor = executor or Executor("emulator", "corstone-emulator", "0.1.0 (QEMU 7.2.22)")
-        case = f"{name}-int{bits}-{policy}-{target}-corstone-300-codes".replace("/", "_")
-        folder = tmp_path / "cases" / case.encode("ascii", "replace").decode().replace("?", "_")
-        write_capture(folder, bits, change, ending or Ending(Outcome.PASSED, Cause.NONE, "finished"), executor, console)
-        capture, _, question, verdict = judge_folder(folder)
-        record = CaseRecord(
-            case,
-            name,
-            bits,
-            policy,
-            target,
-            "corstone-300",
-            question.stimulus,
-            verdict,
-            capture.executor,
-            capture.runner,
-            capture.runner_sha256,
-            0,
-            str(folder),
-            capture.counters,
-            VERSIONS,
-            {"lower": 0.01, "boot": 0.3},
-            f"corstone check {name} --bits {bits}",
-        )
-        record.save(folder / "record.json")
-        return record
-
-    return make
+    return functools.partial(judged, tmp_path)
