@@ -119,7 +119,8 @@ RUNNERS: tuple[Runner, ...] = (
             "59dd86b81d47a076fbd6ef0c970e8a5b6d3bc82608da32dfd38ac00de4877f5c",
         ),
         window=_WINDOW,
-        pools=(("method", 2 << 20),),
+        # As the image itself logs them: method pool in ISRAM, temporary pool (NPU scratch) at 0x94000000.
+        pools=(("method", 2 << 20), ("scratch", 32 << 20)),
         lacks=("non-tensor-inputs", "rank-0"),
     ),
     Runner(

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tests.fakes.endings import Case
+from tests.fakes.endings.arm import ArmCase
 
 from corstone.boards.console import Waited
 from corstone.boards.facts import Asked, BootFacts
@@ -20,7 +21,7 @@ LIMIT = 16 << 10
 _TEMPORARY = ("transcript", "locate")
 
 
-def record(case: Case, facts: BootFacts, capture: Capture) -> None:
+def record(case: Case | ArmCase, facts: BootFacts, capture: Capture) -> None:
     """Write ``<case>.log`` and ``<case>.json``, each renamed into place."""
     data = {name: value for name, value in vars(facts).items() if name not in _TEMPORARY}
     # Without the parts that differ from one machine or boot to the next.

@@ -36,10 +36,17 @@ TAG = Marker("tag", re.compile(rb"(?m)^EXITTHESIM\s*$"))
 COMPLETE = Marker("complete", re.compile(rb"(?m)Program complete, exiting\.\s*$"))
 COMMON_MARKERS = (EOT, EXIT_CODE, TAG, COMPLETE)
 
+# A fault handler spoke: what follows is at most its register dump, then a loop.
+FAULTS = (
+    re.compile(rb"(?m)^Hard fault\b"),
+    re.compile(rb"caught by function \w+_Handler"),
+    re.compile(rb"(?m)^FAULT \w+ .*cfsr="),
+)
+
 
 @dataclass(frozen=True)
 class Waited:
-    """How waiting ended: ``marker`` or ``deadline`` (which, in ``name``), ``exit`` or ``flood``."""
+    """How waiting ended: ``marker`` or ``deadline`` (which, in ``name``), ``exit``, ``fault`` or ``flood``."""
 
     kind: str
     name: str = ""
@@ -121,6 +128,8 @@ class Console:
                 for marker in markers:
                     if marker.pattern.search(self._tail):
                         return Waited("marker", marker.name, waited, silent)
+                if any(pattern.search(self._tail) for pattern in FAULTS):
+                    return Waited("fault", "", waited, silent)
                 if self.first_target_byte is None and started(self._tail):
                     self.first_target_byte = now
                 self._tail = self._tail[-_TAIL:]

@@ -12,10 +12,14 @@ from corstone.transcript import Transcript
 
 @dataclass(frozen=True)
 class Asked:
-    """What the boot was asked to do. Sizes in bytes; addresses None where the transport has none."""
+    """What the boot was asked to do. Sizes in bytes; addresses None where the transport has none.
+
+    ``target`` is the NPU on the board, ``stream`` the one the program was compiled for, empty when not known.
+    """
 
     board: str = ""
     target: str = ""
+    stream: str = ""
     macs: int = 0
     provider: str = "emulator"
     runner: str = ""

@@ -1,6 +1,6 @@
 """Arm's FVP packages as data: archive names and hashes, as other public projects pin them.
 
-Sources: pytorch/executorch backends/arm/scripts (md5 of 11.27), mlia-ethos-u 0.1.0 backend/corstone/install.py (others).
+Sources: pytorch/executorch backends/arm/scripts (md5 of 11.27); mlia-ethos-u 0.1.0 install.py (sha256).
 Leaves out downloading (``install_fvp.py``). Nothing here was fetched while this project was made.
 """
 

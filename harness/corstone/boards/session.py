@@ -42,6 +42,7 @@ from corstone.transcript.lines import TARGET, split_lines
 _OWN_FILES = ("capture.json", "console.log", "trace.txt", "program.json")
 _MAX_CONSOLE = 16 << 20
 _CPU_SAMPLE_S = 0.2
+_FAULT_DUMP_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,8 @@ def _execute(facts: BootFacts, plan: Plan, work: Path, log: Path) -> BootFacts:
                     cpu = _cpu_use(process, console)
                 if waited.kind in {"marker", "exit"}:
                     process.settle(deadlines.settle)
+                if waited.kind == "fault":  # time for a register dump
+                    process.settle(min(deadlines.settle, _FAULT_DUMP_S))
             except KeyboardInterrupt:
                 interrupted = True
             left = len(process.survivors()) if process.status() is not None else 0
@@ -258,6 +261,7 @@ def _asked(request: BootRequest, plan: Plan, parcel: Parcel) -> Asked:
     return Asked(
         board=plan.board.name,
         target=request.program.target,
+        stream=_compiled_for(parcel.program),
         macs=target_named(request.program.target).macs,
         provider=plan.simulator.kind,
         runner=plan.runner.name,
@@ -269,6 +273,17 @@ def _asked(request: BootRequest, plan: Plan, parcel: Parcel) -> Asked:
         outputs_address=window.outputs if window else None,
         semihosting="semihosting" in transport_for(plan.runner).roles,
     )
+
+
+def _compiled_for(program: bytes) -> str:
+    """The target in the program; empty when it cannot be read, which a boot without preflight allows."""
+    from corstone.formats.pte import read_pte
+    from corstone.formats.vela import program_target
+
+    try:
+        return program_target(read_pte(program)).name
+    except ConfigError:
+        return ""
 
 
 def _check_inputs(request: BootRequest) -> None:

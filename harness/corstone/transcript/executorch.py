@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-_LOG = re.compile(r"^([DIEF]) \[[eE]xecu[tT]orch:([^\]]*)\] ?(.*)$")
+_LOG = re.compile(r"^(?:[EWI]: )*([DIEF]) \[[eE]xecu[tT]orch:([^\]]*)\] ?(.*)$")
 _MODEL_RUN = re.compile(r"\bModel run: (\d)")
 _OUTPUTS = re.compile(r"\b(\d+) outputs:")
 _WRITING = re.compile(r"\bWriting output to file: (\S+)")

@@ -107,7 +107,8 @@ FAULTS: tuple[Case, ...] = (
                     "corstone-emulator: CPU fault: BusFault: precise bus error on a data access, address 0x11200000\n"
                     "  at copy+0x12, called from main+0x40\n"
                     "  pc=0x00001234 lr=0x00002345 sp=0x20001000 xpsr=0x01000000 r0=0x00000000\n"
-                    "  cfsr=0x00008200 hfsr=0x40000000 mmfar=0x00000000 bfar=0x11200000 sfsr=0x00000000 sfar=0x00000000\n"
+                    "  cfsr=0x00008200 hfsr=0x40000000 mmfar=0x00000000 bfar=0x11200000 "
+                    "sfsr=0x00000000 sfar=0x00000000\n"
                     "  its handler at BusFault_Handler+0x0 loops for ever\n"
                 ),
             ],

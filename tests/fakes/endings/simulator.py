@@ -63,7 +63,8 @@ SIMULATOR: tuple[Case, ...] = (
             [
                 "error",
                 (
-                    "corstone-emulator: CPU lockup at 0x00000000 (00000000): a fault inside a fault handler, or a handler "
+                    "corstone-emulator: CPU lockup at 0x00000000 (00000000): a fault inside a fault handler, or a "
+                    "handler "
                     "that does not exist\n  qemu: fatal: Lockup: can't escalate 3 to HardFault (current priority -1)\n"
                 ),
             ],

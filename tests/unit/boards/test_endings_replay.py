@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 from tests.fakes.endings import CASES
+from tests.fakes.endings.arm import ARM_CASES
 from tests.fakes.recordings import TRANSCRIPTS, replay
 
 from corstone.boards.endings import classify
 
+NAMES = [case.name for case in CASES] + [case.name for case in ARM_CASES]
 
-@pytest.mark.parametrize("name", [case.name for case in CASES])
+
+@pytest.mark.parametrize("name", NAMES)
 def test_replay(name: str) -> None:
     facts, expected = replay(name)
     ending, _ = classify(facts)
@@ -19,7 +22,7 @@ def test_replay(name: str) -> None:
 
 def test_each_recording_belongs_to_a_case() -> None:
     names = {path.stem for path in TRANSCRIPTS.glob("*.json")}
-    assert names == {case.name for case in CASES}
+    assert names == set(NAMES)
     assert {path.stem for path in TRANSCRIPTS.glob("*.log")} >= names
 
 

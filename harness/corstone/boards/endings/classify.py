@@ -17,8 +17,8 @@ RULES: tuple[Rule, ...] = (
     *launch.RULES,
     *simulator.RULES,
     *faults.RULES,
-    *npu.RULES,
     *program.RULES,
+    *npu.RULES,
     *waiting.RULES,
     *outputs.RULES,
 )

@@ -86,7 +86,10 @@ def _spoke(facts: BootFacts) -> bool:
         r"(?i)hard ?fault\b|bus ?fault\b|usage ?fault\b|mem(?:ory )?manage(?:ment)? ?fault|secure ?fault\b"
         r"|\bcfsr\s*[=:]|caught by function|^FAULT\b"
     )
-    return find(facts, pattern, TARGET) is not None or find(facts, _OURS, SIMULATOR) is not None
+    if find(facts, pattern, TARGET):
+        return True
+    # The emulator sees every fault, also one that the program handles and survives.
+    return not facts.finished and find(facts, _OURS, SIMULATOR) is not None
 
 
 def describe(facts: BootFacts, what: str) -> Match:
@@ -159,6 +162,32 @@ def _any_fault(facts: BootFacts) -> Match | None:
 
 
 RULES: tuple[Rule, ...] = (
+    # First what the software said: an abort often ends in a deliberate fault.
+    Rule(
+        "abort-exception",
+        _CRASHED,
+        Cause.ABORT,
+        "An uncaught C++ exception in the runner",
+        "Arm's image does so for rank-0 tensors: use our runner",
+        says(r"terminate called (?:after throwing|without|recursively).*"),
+    ),
+    Rule(
+        "abort-assertion",
+        _CRASHED,
+        Cause.ABORT,
+        "An assertion failed in the target",
+        "see the line",
+        says(r"(?i)\bassert(?:ion)?\b.*\bfailed\b|assert failed \(|Assertion `", "target"),
+    ),
+    Rule(
+        "abort-fatal",
+        _CRASHED,
+        Cause.ABORT,
+        "The runtime ended with a fatal error",
+        "see the line",
+        says(r"^F \[[eE]xecu[tT]orch:[^\]]*\] ?(?P<what>.*)", "target", "the runtime's fatal error: {what}"),
+        decides=False,
+    ),
     *(Rule(name, _CRASHED, Cause.CPU_FAULT, title, hint, _cfsr(mask, title)) for name, mask, title, hint in _KINDS),
     Rule(
         "cpu-secure-fault",
@@ -190,30 +219,5 @@ RULES: tuple[Rule, ...] = (
         "A fault whose handler printed no status",
         "link handlers that print CFSR, HFSR, BFAR and PC",
         _any_fault,
-    ),
-    Rule(
-        "abort-exception",
-        _CRASHED,
-        Cause.ABORT,
-        "An uncaught C++ exception in the runner",
-        "Arm's image does so for rank-0 tensors: use our runner",
-        says(r"terminate called (?:after throwing|without|recursively).*"),
-    ),
-    Rule(
-        "abort-assertion",
-        _CRASHED,
-        Cause.ABORT,
-        "An assertion failed in the target",
-        "see the line",
-        says(r"(?i)\bassert(?:ion)?\b.*\bfailed\b|assert failed \(|Assertion `", "target"),
-    ),
-    Rule(
-        "abort-fatal",
-        _CRASHED,
-        Cause.ABORT,
-        "The runtime ended with a fatal error",
-        "see the line",
-        says(r"^F \[[eE]xecu[tT]orch:[^\]]*\] ?(?P<what>.*)", "target", "the runtime's fatal error: {what}"),
-        decides=False,
     ),
 )

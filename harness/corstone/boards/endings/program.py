@@ -7,6 +7,7 @@ from corstone.boards.facts import BootFacts
 from corstone.causes import Cause, Outcome
 
 _CRASHED = Outcome.CRASHED
+_REFUSED = r"Ethos-U invocation failed error|Failed to invoke inference"
 
 
 def _identifier(facts: BootFacts) -> Match | None:
@@ -26,7 +27,7 @@ def _macs(facts: BootFacts) -> Match | None:
         facts, r"NPU config mismatch[.:]? ?.*?npu\.macs_per_cc=(?P<npu>\d+),? .*?optimizer\.macs_per_cc=(?P<vela>\d+)"
     )
     if hit is None:
-        return None
+        return _other_target(facts)
     # The driver prints log2 of the MACs.
     npu, vela = (1 << min(int(hit[1][name]), 31) for name in ("npu", "vela"))
     if npu == vela:
@@ -36,6 +37,18 @@ def _macs(facts: BootFacts) -> Match | None:
         f"the command stream is for {product}-{vela}, the simulator's NPU has {npu} MACs",
         {"npu": str(npu), "stream": str(vela)},
         f"compile for {product}-{npu}, or boot with the target {product}-{vela}",
+    )
+
+
+def _other_target(facts: BootFacts) -> Match | None:
+    """Arm's image loses the driver's text: the refusal and what is known about the program tell the same."""
+    asked = facts.asked
+    if not asked.stream or asked.stream == asked.target or not find(facts, _REFUSED):
+        return None
+    return Match(
+        f"the command stream is for {asked.stream}, the board was started with {asked.target}",
+        {"npu": asked.target, "stream": asked.stream},
+        f"compile for {asked.target}, or boot with the target {asked.stream}",
     )
 
 
