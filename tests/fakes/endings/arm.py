@@ -55,7 +55,13 @@ ARM_CASES: tuple[ArmCase, ...] = (
     ),
     ArmCase("arm-cut-64", _cut(64), _CRASHED, Cause.ABORT, "abort-assertion", message="Program has no methods"),
     ArmCase("arm-cut-2560", _cut(2560), _CRASHED, Cause.PROGRAM_REJECTED, "method-load-failed"),
-    ArmCase("arm-cut-2880", _cut(2880), _CRASHED, Cause.PROGRAM_REJECTED, "malformed-delegate"),
+    ArmCase(
+        "arm-delegate-footer",
+        _replaced(b"vela_end_stream", b"vela_end_scream"),
+        _CRASHED,
+        Cause.PROGRAM_REJECTED,
+        "malformed-delegate",
+    ),
     ArmCase(
         "arm-identifier",
         lambda program: program[:4] + b"XX12" + program[8:],
