@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from corstone.causes import Cause
 from corstone.emulator import faults, thumb
 from corstone.emulator.console import Console, write_all
 from corstone.emulator.devices.bus import Bus
@@ -27,6 +28,7 @@ _BRANCH_TO_SELF = b"\xfe\xe7"
 _IT_MASK = 0x0600FC00
 _NOISE = b"warning: nic lan9118.0 has no peer"
 _FIRST_INTERRUPT = 16
+_NUDGE_MS = 10.0
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,10 @@ class Machine:
                 return ended
             # A stop that came in with the answers before it is no longer in the socket.
             pending = self._gdb.pending
+            if uart.unread():
+                # QEMU's UART does not look at input that came before its receiver was enabled until something wakes it.
+                self._qemu.qtest.read(0, 1)
+                timeout = min(timeout or _NUDGE_MS, _NUDGE_MS)
             events = poll.poll(0 if pending else timeout)
             ready = [fd for fd, what in events if what & ~select.POLLOUT]
             for fd in ready:
@@ -211,9 +217,16 @@ class Machine:
             self._next_pc[self._last_pc] = pc
         self._last_pc = pc
         access = thumb.decode(bytes.fromhex(code.decode()), pc, registers)
+        if access.exclusive:
+            # The monitor is inside QEMU and knows nothing of this load, so the store would fail for ever.
+            raise DeviceFault(
+                f"exclusive access {access.name} at {pc:#010x} to the device at {access.address:#010x} is not modelled",
+                cause=Cause.UNSUPPORTED,
+                hint="access device registers with plain loads and stores",
+            )
         if access.write:
             self.bus.store(access, registers)
-            writes = [write_register(access.status, 0)] if access.status >= 0 else []
+            writes = []
         else:
             values = self.bus.load(access)
             writes = [write_register(r, v) for r, v in zip(access.registers, values, strict=True)]

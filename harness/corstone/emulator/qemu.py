@@ -8,13 +8,16 @@ version is read from the greeting of the QMP channel, which costs no process.
 
 from __future__ import annotations
 
+import array
 import contextlib
 import ctypes
+import fcntl
 import json
 import os
 import select
 import signal
 import socket
+import termios
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -118,7 +121,7 @@ def check_version(version: tuple[int, int, int]) -> str:
 
 
 class SandboxMissingError(ToolError):
-    """This QEMU cannot deny the guest to start host programs."""
+    """QEMU cannot deny the guest to start host programs here."""
 
 
 class UartEnd:
@@ -127,6 +130,7 @@ class UartEnd:
     def __init__(self, fd: int, pending: bytes) -> None:
         self.fd = fd
         self.pending = memoryview(pending)
+        self._has_input = bool(pending)
 
     def feed(self) -> bool:
         """Send as much input as fits; True while some is left."""
@@ -138,6 +142,15 @@ class UartEnd:
         except OSError:
             self.pending = memoryview(b"")
         return False
+
+    def unread(self) -> bool:
+        """Whether QEMU has yet to read some of what was sent."""
+        if not self._has_input:
+            return False
+        left = array.array("i", [0])
+        fcntl.ioctl(self.fd, termios.TIOCOUTQ, left)
+        self._has_input = bool(left[0] or self.pending)
+        return self._has_input
 
 
 class Qemu:

@@ -38,6 +38,11 @@ class Access:
     base_value: int = 0
     status: int = -1
 
+    @property
+    def exclusive(self) -> bool:
+        """Whether it is one of an exclusive load and store pair."""
+        return "ex" in self.name
+
 
 Decoder = Callable[[int, int, int, Sequence[int]], "Access | None"]
 
@@ -70,14 +75,14 @@ def disassemble(code: bytes, pc: int) -> str:
     """The instruction in words, for messages."""
     import capstone
 
+    # capstone 5 knows no MVE: its loads and stores lie in the space of coprocessors 14 and 15.
+    first, second = int.from_bytes(code[:2], "little"), int.from_bytes(code[2:4], "little")
+    if first & 0xEE00 == 0xEC00 and second >> 8 & 15 >= 14:
+        return f"an MVE transfer ({code[:4].hex()})"
     disassembler = capstone.Cs(capstone.CS_ARCH_ARM, capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS)
     found = next(iter(disassembler.disasm(code, pc, 1)), None)
     if found is not None:
         return f"`{found.mnemonic} {found.op_str}`".replace(" `", "`")
-    # capstone 5 knows no MVE. Those loads and stores lie in the coprocessor space with coprocessor 14 or 15 set.
-    first = int.from_bytes(code[:2], "little")
-    if first & 0xEE00 == 0xEC00:
-        return f"an MVE or floating-point transfer ({code[:4].hex()})"
     return f"no known instruction ({code[:4].hex()})"
 
 
@@ -128,7 +133,7 @@ def _multiple(
     end = (regs[base] + (-4 if down else 4) * len(names)) & _MASK
     # A loaded base keeps the loaded value.
     back = back and (write or base not in names)
-    return Access(name, write, start, 4, names, length, base=base if back else -1, base_value=end)
+    return Access(name, write, start, 4, names, length, base=base if back else -1, base_value=end if back else 0)
 
 
 def _push(first: int, _second: int, _pc: int, regs: Sequence[int]) -> Access | None:
@@ -192,7 +197,8 @@ def _dual(first: int, second: int, pc: int, regs: Sequence[int]) -> Access | Non
     moved = (start + (offset if up else -offset)) & _MASK
     pair = (second >> 12, second >> 8 & 15)
     name = "strd" if write else "ldrd"
-    return Access(name, write, moved if pre else start, 4, pair, 4, base=base if back else -1, base_value=moved)
+    value = moved if back else 0
+    return Access(name, write, moved if pre else start, 4, pair, 4, base=base if back else -1, base_value=value)
 
 
 def _exclusive(first: int, second: int, _pc: int, regs: Sequence[int]) -> Access | None:
