@@ -24,6 +24,9 @@ struct chain {
     uint32_t count;
 };
 
+/* What became of a program output; see canary.h. */
+enum output_state { OUTPUT_GIVEN, OUTPUT_EXPECTED, OUTPUT_WRITTEN };
+
 struct plan {
     struct pte pte;
     char name[32];
@@ -46,6 +49,8 @@ struct plan {
     uint32_t step_limit; /* instructions one run may execute */
     struct value **arguments; /* room for the longest argument list */
     uint32_t argument_room;
+    uint32_t canary;
+    uint8_t *output_state; /* one an output; NULL: no canaries */
 };
 
 int plan_load(struct plan *plan, const uint8_t *file, uint32_t size, struct arena *arena, struct error *error);

@@ -300,9 +300,9 @@ static void start_queue(const struct vela *vela, const uintptr_t *bases)
 int npu_run(const struct vela *vela, uint8_t *scratch, struct npu_counters *counters, struct error *error)
 {
     const uint8_t *stream = vela->stream.data + (inject_is(INJECT_NPU_UNALIGNED) ? 4 : 0);
-    const uintptr_t bases[BASES] = {(uintptr_t)vela->weights.data,
-                                    inject_is(INJECT_NPU_BAD_BASE) ? 0xF0000000u : (uintptr_t)scratch,
-                                    (uintptr_t)__fast_start};
+    uintptr_t bases[BASES] = {(uintptr_t)vela->weights.data, (uintptr_t)scratch, (uintptr_t)__fast_start};
+    bases[1] = inject_is(INJECT_NPU_BAD_BASE) ? 0xF0000000u : bases[1];
+    bases[1] += inject_is(INJECT_NPU_ELSEWHERE) ? 16u << 20 : 0u;
     if (npu_start(error) != STATUS_OK || check_identity(vela, error) != STATUS_OK ||
         check_alignment(stream, bases, error) != STATUS_OK) {
         return error->code;

@@ -1,5 +1,5 @@
 /* Runs the instructions of a loaded plan. */
-#include "plan.h"
+#include "canary.h"
 
 static int call_delegate(struct plan *plan, const struct instruction *step, delegate_runner run, void *context,
                          struct error *error)
@@ -41,8 +41,12 @@ static int call_delegate(struct plan *plan, const struct instruction *step, dele
                 (void)copy_bytes(tensor->data, plan->scratch + io.offset, tensor->nbytes);
             }
         }
-        if (pass == 0 && run(context, vela, plan->scratch, error) != STATUS_OK) {
-            return error->code;
+        if (pass == 0) {
+            canary_fill_scratch(plan, vela);
+            if (run(context, vela, plan->scratch, error) != STATUS_OK ||
+                canary_check_scratch(plan, vela, error) != STATUS_OK) {
+                return error->code;
+            }
         }
     }
     return STATUS_OK;
@@ -84,6 +88,7 @@ static int run_chain(struct plan *plan, const struct chain *chain, uint32_t *lef
         }
         const struct instruction *step = &chain->steps[at++];
         bool holds = false;
+        canary_step(plan, step);
         switch (step->kind) {
         case STEP_KERNEL: (void)call_kernel(plan, step, error); break;
         case STEP_DELEGATE: (void)call_delegate(plan, step, run, context, error); break;

@@ -144,7 +144,7 @@ int main(void)
     }
     inject_at(STAGE_BOOT);
     if (inject_is(INJECT_SMALL_POOL)) {
-        arena.size = 4096;
+        arena.size = 256;
     }
     if (options.npu_timeout_ms != 0) {
         npu_timeout(options.npu_timeout_ms);

@@ -1,6 +1,7 @@
 /* One run, step by step; see run.h. */
 #include "run.h"
 
+#include "canary.h"
 #include "console.h"
 #include "ethosu.h"
 #include "inject.h"
@@ -69,55 +70,12 @@ static int set_inputs(const struct run_args *run, const struct transport *transp
     return error->code;
 }
 
-/* Outputs may share memory with other tensors; those inputs must keep what they hold. */
-static bool overlaps_input(const struct plan *plan, const struct tensor *output)
-{
-    for (uint32_t i = 0; i < plan->input_count; i++) {
-        const struct tensor *input = plan_input(plan, i);
-        if (input != NULL && (uintptr_t)input->data < (uintptr_t)output->data + output->nbytes &&
-            (uintptr_t)output->data < (uintptr_t)input->data + input->nbytes) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static uint8_t canary_byte(uint32_t canary, uint32_t i)
-{
-    return (uint8_t)(canary >> (8u * (i & 3u)));
-}
-
-static void fill_canary(const struct plan *plan, uint32_t canary)
-{
-    for (uint32_t i = 0; i < plan->output_count; i++) {
-        const struct tensor *tensor = plan_output(plan, i);
-        if (tensor == NULL || tensor->constant || overlaps_input(plan, tensor)) {
-            continue;
-        }
-        for (uint32_t k = 0; k < tensor->nbytes; k++) {
-            tensor->data[k] = canary_byte(canary, k);
-        }
-    }
-}
-
-/* Bytes of the output that still hold the canary at their place. */
-static uint32_t canary_left(const struct tensor *tensor, uint32_t canary)
-{
-    uint32_t count = 0;
-    for (uint32_t k = 0; k < tensor->nbytes; k++) {
-        count += tensor->data[k] == canary_byte(canary, k) ? 1u : 0u;
-    }
-    return count;
-}
-
-static void spoil(struct tensor *tensor, uint32_t index, uint32_t canary)
+static void spoil(const struct plan *plan, struct tensor *tensor, uint32_t index)
 {
     if (inject_is(INJECT_ZERO_OUTPUT)) {
         fill_bytes(tensor->data, 0, tensor->nbytes);
     } else if (inject_is(INJECT_CANARY_OUTPUT)) {
-        for (uint32_t k = 0; k < tensor->nbytes; k++) {
-            tensor->data[k] = canary_byte(canary, k);
-        }
+        canary_fill(plan, tensor);
     } else if (index == 0 && tensor->nbytes > 0 && inject_is(INJECT_FLIP_BIT)) {
         tensor->data[tensor->nbytes / 2u] ^= 0x10u;
     } else if (index == 0 && inject_is(INJECT_SWAP_OUTPUTS)) {
@@ -164,7 +122,7 @@ static uint32_t bytes_to_write(const struct tensor *tensor)
 
 /* Writes every output, even after one failed: the first error stays. */
 static int put_outputs(uint32_t number, const struct run_args *run, const struct transport *transport, struct plan *plan,
-                       uint32_t canary, struct error *error)
+                       struct error *error)
 {
     LOG('I', "%u outputs: ", (unsigned)plan->output_count + (inject_is(INJECT_WRONG_COUNT) ? 1u : 0u));
     for (uint32_t i = 0; i < plan->output_count; i++) {
@@ -175,12 +133,9 @@ static int put_outputs(uint32_t number, const struct run_args *run, const struct
             continue;
         }
         transport->output_name(run, i, name, sizeof name);
-        spoil(tensor, i, canary);
-        uint32_t untouched = canary_left(tensor, canary);
-        if (tensor->nbytes >= 4 && untouched == tensor->nbytes && !inject_is(INJECT_CANARY_OUTPUT)) {
-            (void)error_set(error, STATUS_CANARY, "output %u was not written: all %u bytes still hold the canary", (unsigned)i,
-                            (unsigned)tensor->nbytes);
-        }
+        (void)canary_check_output(plan, i, error);
+        spoil(plan, tensor, i);
+        uint32_t untouched = canary_left(plan, tensor);
         bool last = i + 1u == plan->output_count;
         if (!inject_is(INJECT_NO_OUTPUT) && !(last && inject_is(INJECT_MISSING_OUTPUT))) {
             (void)transport->output(run, i, tensor->data, bytes_to_write(tensor), error);
@@ -216,10 +171,12 @@ static void report_counters(uint32_t number)
                   (unsigned)counters.calls, (unsigned long long)counters.cycles, events);
 }
 
-static int execute(struct plan *plan, uint32_t canary, struct error *error)
+static int execute(struct plan *plan, struct arena *arena, uint32_t canary, struct error *error)
 {
     counters = (struct npu_counters){0};
-    fill_canary(plan, canary);
+    if (canary_start(plan, canary, arena, error) != STATUS_OK) {
+        return error->code;
+    }
     LOG('I', "Starting running 1 inferences...");
     if (!inject_is(INJECT_SKIP_EXECUTE) && plan_execute(plan, delegate, NULL, error) != STATUS_OK) {
         return error->code;
@@ -240,12 +197,12 @@ static int steps(uint32_t number, const struct run_args *run, const struct trans
         return error->code;
     }
     inject_at(STAGE_EXECUTE);
-    if (execute(plan, canary, error) != STATUS_OK) {
+    if (execute(plan, arena, canary, error) != STATUS_OK) {
         return error->code;
     }
     report_counters(number);
     inject_at(STAGE_OUTPUT);
-    if (put_outputs(number, run, transport, plan, canary, error) == STATUS_OK) {
+    if (put_outputs(number, run, transport, plan, error) == STATUS_OK) {
         transport->finish(run, plan);
     }
     inject_at(STAGE_END);
