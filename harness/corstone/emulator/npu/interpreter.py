@@ -14,6 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from corstone.emulator.npu.blas import one_thread
 from corstone.emulator.npu.config import NpuConfig
 from corstone.emulator.npu.decode import Commands, decode
 from corstone.emulator.npu.errors import NpuError
@@ -57,7 +58,8 @@ def execute(
     ------
     NpuError: the NPU would stop with an error status, or the stream asks for what is not modelled.
     """
-    return Run(stream, bases, memory, config, trace, limits or Limits()).run()
+    with one_thread():
+        return Run(stream, bases, memory, config, trace, limits or Limits()).run()
 
 
 def forget_plans() -> None:

@@ -24,6 +24,10 @@ _SYMBOLS = 12
 _AHEAD = 8
 _HEADER_BITS = 23
 _PALETTE_BITS = 13
+_ONES = [number.bit_count() for number in range(1 << _SYMBOLS)]
+_ONES_ARRAY = np.array(_ONES)
+_NOWHERE = np.zeros(0, np.int64)
+_MASKS = [(1 << width) - 1 for width in range(_SYMBOLS + 1)]
 
 
 @dataclass
@@ -121,16 +125,16 @@ def _cut(bits: BitString) -> NpuError:
 
 @dataclass
 class _Chunks:
-    """What the walk over the chunks of a slice found, by chunk that has weights or runs.
+    """Where the parts of a slice's chunks lie, bit positions, int64, one entry a chunk that has weights or runs.
 
-    ``unary``: their first unary words; ``second``: the weights' second ones; ``remainders``: where theirs start.
+    ``unary``: the weights' first unary words; ``second``: their second ones; ``remainders``: their remainders.
     """
 
-    unary: list[int]
-    second: list[int]
-    remainders: list[int]
-    run_unary: list[int]
-    run_remainders: list[int]
+    unary: Ints
+    second: Ints
+    remainders: Ints
+    run_unary: Ints
+    run_remainders: Ints
 
 
 def _slice(bits: BitString, position: int, header: _Slice, palette: _Palette, room: int) -> tuple[Array, int]:
@@ -155,70 +159,143 @@ def _slice(bits: BitString, position: int, header: _Slice, palette: _Palette, ro
 
 
 def _walk(bits: BitString, position: int, header: _Slice) -> tuple[_Chunks, int]:
-    """Find where each chunk's parts lie."""
-    words, end = bits.words, bits.bits
-    chunks = _Chunks([], [], [], [], [])
-    length, width = header.length, header.remainder
-    with_runs = header.runs >= 0
-    run_count = length + header.new_palette if with_runs else 0
-    run_bits = 12 if header.runs < 3 else 8
-    symbols = 8 if header.uncompressed and width > 5 else _SYMBOLS
-    weights = runs = weights_read = runs_read = 0
-    pending = run_pending = 0
-    while True:
-        ahead = weights - runs if with_runs else 0
-        take = ahead < _AHEAD and weights < length
-        take_runs = with_runs and ahead >= 0 and runs < run_count
-        found = run_found = unary = 0
-        if take and not header.uncompressed:
-            unary = words[position >> 3] >> (position & 7) & 0xFFF
-            position += 12
-        if take_runs:
-            run_unary = words[position >> 3] >> (position & 7) & ((1 << run_bits) - 1)
-            position += run_bits
-            run_found = run_bits - run_unary.bit_count()
-            chunks.run_unary.append(run_unary)
-            runs += run_found
-        if take:
-            ones = unary.bit_count()
-            second = words[position >> 3] >> (position & 7) & ((1 << ones) - 1)
-            position += ones
-            found = symbols if header.truncated else symbols - second.bit_count()
-            chunks.unary.append(unary)
-            chunks.second.append(second)
-            weights += found
-        if pending >= 0 and len(chunks.remainders) < len(chunks.unary) - take:
-            chunks.remainders.append(position)
-            read = min(pending, length - weights_read)
-            weights_read += read
-            position += read * width
-        if run_pending >= 0 and len(chunks.run_remainders) < len(chunks.run_unary) - take_runs:
-            chunks.run_remainders.append(position)
-            read = min(run_pending, run_count - runs_read)
-            runs_read += read
-            position += read * header.runs
+    """Find where each chunk's parts lie, and the position behind the slice.
+
+    This loop is the cost of decoding: it follows one chunk after the other and looks at nothing but lengths.
+    """
+    if header.runs < 0:
+        if header.uncompressed:
+            return _walk_fixed(bits, position, header)
+        return _walk_weights(bits, position, header)
+    return _walk_both(bits, position, header)
+
+
+def _walk_fixed(bits: BitString, position: int, header: _Slice) -> tuple[_Chunks, int]:
+    """Neither unary parts nor runs: the remainders lie one after the other."""
+    end = position + header.length * header.remainder
+    if end > bits.bits:
+        raise _cut(bits)
+    symbols = _symbol_count(header)
+    count = -(-header.length // symbols)
+    remainders = position + np.arange(count) * (symbols * header.remainder)
+    nothing = np.zeros(count, np.int64)
+    return _Chunks(nothing, nothing, remainders, _NOWHERE, _NOWHERE), end
+
+
+def _walk_weights(bits: BitString, position: int, header: _Slice) -> tuple[_Chunks, int]:
+    """Weights without runs: the loop finds the starts of chunks, from which the rest follows."""
+    words, end, ones, masks, width = bits.words, bits.bits, _ONES, _MASKS, header.remainder
+    truncated, left, pending = header.truncated, header.length, 0
+    starts: list[int] = []
+    start_at = starts.append
+    while left > 0:
         if position > end:
             raise _cut(bits)
-        if not (take or take_runs):
-            return chunks, position
+        start_at(position)
+        high = ones[words[position >> 3] >> (position & 7) & 0xFFF]
+        position += _SYMBOLS
+        # The remainders of a chunk lie in the one behind it.
+        rest = pending * width + high
+        pending = _SYMBOLS
+        if not truncated:
+            pending -= ones[words[position >> 3] >> (position & 7) & masks[high]]
+        position += rest
+        left -= pending
+    unary = np.asarray(starts, np.int64)
+    second = unary + _SYMBOLS
+    behind = second + _ONES_ARRAY[bits.fields(unary, _SYMBOLS)]
+    remainders = np.append(behind[1:], position)
+    position += (pending + left) * width
+    if position > end:
+        raise _cut(bits)
+    return _Chunks(unary, second, remainders, _NOWHERE, _NOWHERE), position
+
+
+def _walk_both(bits: BitString, position: int, header: _Slice) -> tuple[_Chunks, int]:
+    """Weights and runs, where each waits for the other when it is ahead."""
+    words, end, ones = bits.words, bits.bits, _ONES
+    found_at: tuple[list[int], ...] = ([], [], [], [], [])
+    unary_at, second_at, rest_at, run_at, run_rest_at = (places.append for places in found_at)
+    width, run_width, coded, truncated = header.remainder, header.runs, not header.uncompressed, header.truncated
+    length, run_count = header.length, header.length + header.new_palette
+    run_bits = _run_bits(header)
+    run_mask = _MASKS[run_bits]
+    symbols = _symbol_count(header)
+    weights = runs = 0
+    # Weights and runs of the chunk before, whose remainders come next; -1 when it had none.
+    pending = run_pending = -1
+    while True:
+        ahead = weights - runs
+        take = ahead < _AHEAD and weights < length
+        take_runs = ahead >= 0 and runs < run_count
+        high = 0
+        if take:
+            unary_at(position)
+            if coded:
+                high = ones[words[position >> 3] >> (position & 7) & 0xFFF]
+                position += _SYMBOLS
+        run_found = -1
+        if take_runs:
+            run_at(position)
+            run_found = run_bits - ones[words[position >> 3] >> (position & 7) & run_mask]
+            position += run_bits
+        found = -1
+        if take:
+            second_at(position)
+            found = symbols
+            if not truncated:
+                found -= ones[words[position >> 3] >> (position & 7) & _MASKS[high]]
+            position += high
+        if pending >= 0:
+            rest_at(position)
+            position += pending * width
+        if run_pending >= 0:
+            run_rest_at(position)
+            position += run_pending * run_width
+        if position > end:
+            raise _cut(bits)
+        if found < 0 and run_found < 0:
+            return _Chunks(*(np.asarray(places, np.int64) for places in found_at)), position
+        # Symbols beyond the slice's count have no remainders.
         pending, run_pending = found, run_found
+        if found >= 0:
+            weights += found
+            if weights > length:
+                pending -= weights - length
+        if run_found >= 0:
+            runs += run_found
+            if runs > run_count:
+                run_pending -= runs - run_count
+
+
+def _symbol_count(header: _Slice) -> int:
+    return 8 if header.uncompressed and header.remainder > 5 else _SYMBOLS
+
+
+def _run_bits(header: _Slice) -> int:
+    return 12 if header.runs < 3 else 8
 
 
 def _symbols(bits: BitString, chunks: _Chunks, header: _Slice) -> Ints:
     """The coded value of each weight of a slice, int64 ``[length]``."""
-    symbols = 8 if header.uncompressed and header.remainder > 5 else _SYMBOLS
-    unary = np.asarray(chunks.unary, np.int64)[:, None] >> np.arange(symbols) & 1
-    second = np.asarray(chunks.second, np.int64)[:, None] >> (np.cumsum(unary, axis=1) - unary) & unary
+    symbols = np.arange(_symbol_count(header))
+    if header.uncompressed:
+        unary = second = np.zeros((chunks.unary.size, symbols.size), np.int64)
+    else:
+        unary = bits.fields(chunks.unary, _SYMBOLS)[:, None] >> symbols & 1
+        word = bits.fields(chunks.second, _SYMBOLS)[:, None]
+        second = word >> (np.cumsum(unary, axis=1) - unary) & unary
     code = unary + second
     ends = np.ones_like(code, bool) if header.truncated else code < 2
-    return _golomb(bits, code, ends, np.asarray(chunks.remainders, np.int64), header.remainder, header.length)
+    return _golomb(bits, code, ends, chunks.remainders, header.remainder, header.length)
 
 
 def _runs(bits: BitString, chunks: _Chunks, header: _Slice) -> Ints:
     """The length of each zero run of a slice, int64."""
-    unary = np.asarray(chunks.run_unary, np.int64)[:, None] >> np.arange(12 if header.runs < 3 else 8) & 1
+    width = _run_bits(header)
+    unary = bits.fields(chunks.run_unary, width)[:, None] >> np.arange(width) & 1
     count = header.length + header.new_palette
-    return _golomb(bits, unary, unary == 0, np.asarray(chunks.run_remainders, np.int64), header.runs, count)
+    return _golomb(bits, unary, unary == 0, chunks.run_remainders, header.runs, count)
 
 
 def _golomb(bits: BitString, code: Ints, ends: Array, remainders: Ints, width: int, count: int) -> Ints:
