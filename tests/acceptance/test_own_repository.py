@@ -1,0 +1,60 @@
+"""Another repository, with its own ``models`` and ``fixtures`` folders: five lines, and a verdict from a device."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+_spec = importlib.util.spec_from_file_location("plugin_project", Path(__file__).with_name("plugin_project.py"))
+assert _spec is not None
+assert _spec.loader is not None
+project = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(project)
+
+MINE = """
+import torch
+
+class Mine(torch.nn.Module):
+    def forward(self, x):
+        return torch.asin(x)
+"""
+TESTS = """
+import torch
+from fixtures import answer
+from models import Mine
+
+def test_mine(corstone):
+    assert answer == 42
+    corstone.check(Mine(), (torch.linspace(-1, 1, 24).reshape(2, 3, 4),))
+
+def test_mine_in_steps(corstone, tmp_path):
+    x = torch.zeros(2, 3, 4)
+    program = corstone.program(Mine(), (x,))
+    capture = corstone.boot(program, [x])
+    assert capture.ending.outcome == "PASSED"
+    assert len(capture.output_bytes()[0]) == x.numel() * 4
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="QEMU is missing: apt-get install qemu-system-arm")
+def test_a_network_of_ones_own_gets_a_verdict(tmp_path: Path) -> None:
+    for name, source in (("models", MINE), ("fixtures", "answer = 42\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(source)
+    project.write_project(tmp_path, "", fake=False, ini="pythonpath = .\n")
+    (tmp_path / "test_it.py").write_text(TESTS)
+    # An emulator, whatever FVPs this machine may have: the verdict must be the same everywhere.
+    done = project.run_pytest(
+        tmp_path, "-m", "fvp", "--corstone-provider", "emulator", "--corstone-junit", "j.xml", timeout=280
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.strip().endswith("corstone: 2 of 2 ran on a device, 0 on an FVP, 2 on the emulator")
+    cases = {str(c.get("name")).split("[")[0]: c for c in ET.parse(tmp_path / "j.xml").getroot().iter("testcase")}
+    facts = {p.get("name"): p.get("value") for p in cases["test_mine"].findall("properties/property")}
+    assert (facts["network"], facts["verdict"], facts["provider"]) == ("Mine", "PASSED", "emulator")
+    assert "Inference completed" in str(cases["test_mine"].findtext("system-out"))
