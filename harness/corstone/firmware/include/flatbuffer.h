@@ -49,6 +49,8 @@ struct fb_table fb_element(struct fb *fb, const struct fb_vector *vector, uint32
 /* A string is a vector of bytes; the terminator is not relied on. */
 struct fb_vector fb_string(struct fb *fb, const struct fb_table *table, uint32_t field);
 
+/* Where `other` goes on behind the text; NULL when it does not begin with it. */
+const char *fb_text_prefix(const struct fb *fb, const struct fb_vector *text, const char *other);
 bool fb_text_equal(const struct fb *fb, const struct fb_vector *text, const char *other);
 
 #endif

@@ -11,9 +11,9 @@
 
 typedef int (*kernel_function)(struct value **args, uint32_t count, struct error *error);
 
+/* name is "operator.overload", whole, so that a host finds in the image which operators it has. */
 struct kernel {
     const char *name;
-    const char *overload;
     kernel_function run;
 };
 

@@ -176,16 +176,21 @@ struct fb_vector fb_string(struct fb *fb, const struct fb_table *table, uint32_t
     return fb_vector(fb, table, field, 1);
 }
 
-bool fb_text_equal(const struct fb *fb, const struct fb_vector *text, const char *other)
+const char *fb_text_prefix(const struct fb *fb, const struct fb_vector *text, const char *other)
 {
-    uint32_t length = text_length(other);
-    if (text->position == 0 || text->count != length) {
-        return false;
+    if (text->position == 0) {
+        return NULL;
     }
-    for (uint32_t i = 0; i < length; i++) {
-        if (fb->data[text->position + i] != (uint8_t)other[i]) {
-            return false;
+    for (uint32_t i = 0; i < text->count; i++) {
+        if (other[i] == '\0' || fb->data[text->position + i] != (uint8_t)other[i]) {
+            return NULL;
         }
     }
-    return true;
+    return other + text->count;
+}
+
+bool fb_text_equal(const struct fb *fb, const struct fb_vector *text, const char *other)
+{
+    const char *rest = fb_text_prefix(fb, text, other);
+    return rest != NULL && *rest == '\0';
 }

@@ -4,13 +4,13 @@
 #include "flatbuffer.h"
 
 static const struct kernel table[] = {
-    {"quantized_decomposed::quantize_per_tensor", "out", kernel_quantize},
-    {"quantized_decomposed::dequantize_per_tensor", "out", kernel_dequantize},
-    {"dim_order_ops::_to_dim_order_copy", "out", kernel_to_dim_order_copy},
-    {"aten::gt", "Tensor_out", kernel_gt},
-    {"aten::lt", "Tensor_out", kernel_lt},
-    {"aten::where", "self_out", kernel_where},
-    {"aten::mm", "out", kernel_mm},
+    {"quantized_decomposed::quantize_per_tensor.out", kernel_quantize},
+    {"quantized_decomposed::dequantize_per_tensor.out", kernel_dequantize},
+    {"dim_order_ops::_to_dim_order_copy.out", kernel_to_dim_order_copy},
+    {"aten::gt.Tensor_out", kernel_gt},
+    {"aten::lt.Tensor_out", kernel_lt},
+    {"aten::where.self_out", kernel_where},
+    {"aten::mm.out", kernel_mm},
 };
 
 const struct kernel *kernel_at(uint32_t index)

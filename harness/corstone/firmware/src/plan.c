@@ -264,7 +264,8 @@ static const struct kernel *find_kernel(const struct fb *fb, const struct fb_vec
 {
     const struct kernel *kernel;
     for (uint32_t i = 0; (kernel = kernel_at(i)) != NULL; i++) {
-        if (fb_text_equal(fb, name, kernel->name) && fb_text_equal(fb, overload, kernel->overload)) {
+        const char *dot = fb_text_prefix(fb, name, kernel->name);
+        if (dot != NULL && *dot == '.' && fb_text_equal(fb, overload, dot + 1)) {
             return kernel;
         }
     }
