@@ -68,9 +68,15 @@ def _guarded(row: Command, arguments: Sequence[str]) -> int:
     """Run one subcommand; whatever happens becomes a message and a status, and whatever was started is stopped.
 
     Boots are context managers in sessions of their own, so a KeyboardInterrupt that unwinds the stack ends them;
-    SIGTERM takes the same way.
+    SIGTERM takes the same way, and is told apart only by the status.
     """
-    previous = signal.signal(signal.SIGTERM, _terminate)
+    terminated: list[int] = []
+
+    def terminate(number: int, _frame: FrameType | None) -> NoReturn:
+        terminated.append(number)
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, terminate)
     try:
         module = importlib.import_module(f"corstone.commands.{row.module}")
         status = _run(module, row, arguments)
@@ -80,8 +86,9 @@ def _guarded(row: Command, arguments: Sequence[str]) -> int:
         print(f"corstone {row.name}: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print(f"corstone {row.name}: interrupted; what was started is stopped", file=sys.stderr)
-        return INTERRUPTED
+        word = "terminated" if terminated else "interrupted"
+        print(f"corstone {row.name}: {word}; what was started is stopped", file=sys.stderr)
+        return TERMINATED if terminated else INTERRUPTED
     except BrokenPipeError:
         # The reader went away (`corstone ... | head`): nothing to tell anybody.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -105,10 +112,6 @@ def _run(module: ModuleType, row: Command, arguments: Sequence[str]) -> int:
     parser, subparsers = _parser({row.name: row})
     module.add_parser(subparsers)
     return int(module.run(parser.parse_args(arguments)))
-
-
-def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
-    raise SystemExit(TERMINATED)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def named(executor: Executor) -> str:
 
 def name(record: CaseRecord) -> str:
     """Network, width, policy."""
-    return safe(" ".join(filter(None, (record.network, width(record), record.policy))))
+    return safe(" ".join(filter(None, (record.network, width(record), record.policy)))) or "program"
 
 
 def width(record: CaseRecord) -> str:
@@ -75,7 +75,7 @@ def page(record: CaseRecord, console: bytes = b"") -> str:
     parts += [f"  note: {safe(note)}" for note in verdict.notes]
     if verdict.outcome not in (Outcome.PASSED, Outcome.FAILED):
         parts += [f"  {safe(key)}: {safe(value)}" for key, value in verdict.evidence.items()]
-        parts += console_tail(console)
+        parts += console_tail(console) if record.executor is not None else []
     else:
         parts += [f"  {safe(k)}: {safe(v)}" for k, v in verdict.evidence.items() if k.endswith("quantization")]
     if record.capture:
