@@ -64,4 +64,5 @@ def case_names(records: Sequence[CaseRecord]) -> dict[str, Any]:
         "target": record.target,
         "board": record.board,
         "provider": record.executor.kind if record.executor else "",
+        "executor": str(record.executor or ""),
     }

@@ -69,6 +69,13 @@ def detail(record: CaseRecord, drawn: Detail) -> dict[str, Any]:
     return shown
 
 
+def nothing() -> dict[str, Any]:
+    """The detail of a case of which there is no record: every field there, all empty."""
+    lists = ("notes", "evidence", "stages", "comparisons", "worst", "versions", "counters", "seconds", "facts")
+    texts = ("id", "reason", "hint", "first", "repro", "console")
+    return {name: [] for name in lists} | dict.fromkeys(texts, "") | {"curve": None}
+
+
 def facts(record: CaseRecord) -> list[list[str]]:
     """What a reader needs to find the case again."""
     pairs = [

@@ -8,12 +8,13 @@ drawn, ``html_assets`` how. Without JavaScript the page still has a table of all
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import os
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, TextIO
@@ -22,6 +23,9 @@ from corstone import __version__
 from corstone.report import html_data, terminal
 from corstone.report.html_curve import detail_for
 from corstone.report.record import CaseRecord
+
+Entry = tuple[dict[str, Any], Callable[[], dict[str, Any]]]
+"""A row of the list, and what gives its detail."""
 
 ASSETS = Path(__file__).with_name("html_assets")
 _SCRIPTS = ("chart.js", "case.js", "page.js")
@@ -39,29 +43,46 @@ def write_html(path: Path, records: Sequence[CaseRecord], *, title: str = "Corst
     ------
     OSError: the folder cannot be written.
     """
+    ordered = sorted(records, key=lambda r: (r.verdict.outcome.severity, 0))  # stable: the run's order within a verdict
+    drawn = detail_for(len(ordered))
+    entries = [(html_data.row(r), functools.partial(html_data.detail, r, drawn)) for r in ordered]
+    table = "\n".join(terminal.table(ordered)) if ordered else "nothing ran"
+    write_entries(path, entries, {"title": title, "device": terminal.ran_on_device(records)}, table)
+
+
+def write_entries(path: Path, entries: Sequence[Entry], head: dict[str, Any], table: str) -> None:
+    """The page of any entries in the order given: a row each, and what makes its detail when the time comes.
+
+    Parameters
+    ----------
+    head: ``title``, ``device``; for a merged run also ``answer``, ``problems``, ``notes`` and ``facts``.
+    table: all verdicts as text, for a reader without JavaScript.
+
+    Raises
+    ------
+    OSError: the folder cannot be written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     waiting = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with waiting.open("w", encoding="utf-8", errors="backslashreplace") as stream:
-            _page(stream, records, title)
+            _page(stream, entries, head, table)
         waiting.replace(path)
     finally:
         waiting.unlink(missing_ok=True)
 
 
-def _page(out: TextIO, records: Sequence[CaseRecord], title: str) -> None:
-    ordered = sorted(records, key=lambda r: (r.verdict.outcome.severity, 0))  # stable: the run's order within a verdict
+def _page(out: TextIO, entries: Sequence[Entry], head: dict[str, Any], table: str) -> None:
+    title = str(head["title"])
     script = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in _SCRIPTS)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
     style = (ASSETS / "page.css").read_text(encoding="utf-8")
     body = (ASSETS / "body.html").read_text(encoding="utf-8")
-    index = {
-        "title": title,
+    index = html_data.visible(head) | {
         "made": time.strftime("%Y-%m-%d %H:%M %Z"),
         "harness": __version__,
-        "device": terminal.ran_on_device(records),
-        "cases": [html_data.row(record) for record in ordered],
+        "cases": [row for row, _ in entries],
     }
     out.write(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -70,18 +91,12 @@ def _page(out: TextIO, records: Sequence[CaseRecord], title: str) -> None:
         f'<meta name="color-scheme" content="light dark"><title>{escape(title)}</title>'
         f'<link rel="icon" href="{_ICON}"><style>{style}</style></head>\n<body>{body}'
     )
-    out.write(_noscript(ordered))
+    out.write(f"<noscript><p>The curves need JavaScript. All verdicts:</p><pre>{escape(table)}</pre></noscript>")
     out.write(f'<script type="application/json" id="index">{_json(index)}</script>\n')
-    drawn = detail_for(len(ordered))
     # One line a case; base64 holds nothing that could end the element.
     out.write('<script type="text/plain" id="details">')
-    out.writelines(_packed(html_data.detail(record, drawn)) + "\n" for record in ordered)
+    out.writelines(_packed(detail()) + "\n" for _, detail in entries)
     out.write(f"</script>\n<script>{script}</script></body></html>\n")
-
-
-def _noscript(records: Sequence[CaseRecord]) -> str:
-    table = escape("\n".join(terminal.table(records))) if records else "nothing ran"
-    return f"<noscript><p>The curves need JavaScript. All verdicts:</p><pre>{table}</pre></noscript>"
 
 
 def _json(data: Any) -> str:

@@ -115,9 +115,11 @@ def test_a_large_report_draws_less_of_each_case() -> None:
     assert detail_for(3000).buckets < detail_for(300).buckets < detail_for(30).buckets
 
 
-def test_verdict_words_of_the_page_are_the_outcomes() -> None:
+def test_verdict_words_of_the_page_are_the_outcomes_and_the_states_of_a_test() -> None:
+    from corstone.ledger.model import State
     from corstone.report.html_report import ASSETS
 
     script = (ASSETS / "case.js").read_text(encoding="utf-8")
     icons = script.split("var ICON = {", 1)[1].split("}", 1)[0]
-    assert set(re.findall(r"(\w+):", icons)) == {str(o) for o in Outcome}
+    states = {s.value.upper().replace(" ", "_").replace("-", "_") for s in State}
+    assert set(re.findall(r"(\w+):", icons)) == {str(o) for o in Outcome} | states

@@ -1,7 +1,10 @@
 "use strict";
 // One case: what was decided and why, who executed it, curves, tables, transcript. Everything arrives as text.
 var Case = (function () {
-  var ICON = { PASSED: "✓", FAILED: "✗", CRASHED: "✸", TIMED_OUT: "◷", NO_OUTPUT: "∅", ERROR: "!", SKIPPED: "–" };
+  var ICON = { PASSED: "✓", FAILED: "✗", CRASHED: "✸", TIMED_OUT: "◷", NO_OUTPUT: "∅", ERROR: "!", SKIPPED: "–",
+    ABORTED: "†", NOT_RUN: "○", FLAKY: "≈", QUARANTINED: "⊘", XFAIL: "x", XPASS: "X" };
+  // States of a test that are no failure; their evidence need not stand first.
+  var CALM = ["PASSED", "SKIPPED", "FLAKY", "QUARANTINED", "XFAIL", "XPASS"];
   var num = Chart.num;
   function h(tag, cls, text) {
     var e = document.createElement(tag);
@@ -11,6 +14,8 @@ var Case = (function () {
   }
   function put(parent) { for (var i = 1; i < arguments.length; i++) if (arguments[i]) parent.appendChild(arguments[i]); return parent; }
   function word(v) { return v.replace("_", " "); }
+  function name(row) { return row.name || [row.network, row.bits, row.policy].filter(Boolean).join(" ") || row.id; }
+  function place(row, glue) { return [row.target, row.board].filter(Boolean).join(glue); }
   function pill(verdict, cause) { return h("span", "pill v-" + verdict, (ICON[verdict] || "?") + " " + word(verdict) + (cause ? " · " + cause : "")); }
   function badge(row) {
     var text = row.by === "fvp" ? "ARM FVP" : row.by === "emulator" ? "EMULATOR" : "NOT EXECUTED";
@@ -179,19 +184,28 @@ var Case = (function () {
     });
     return put(box, pre, b);
   }
+  function attempts(box, all, bad) {
+    all.forEach(function (a) {
+      var head = h("p", "sub");
+      put(head, h("span", "", [a.seconds.toFixed(2) + " s", a.where].filter(Boolean).join(", ")), h("span", "", a.reason));
+      var logs = [log("What failed", a.text, bad), log("Output", a.out, bad && !a.text), log("Error output", a.err, false)];
+      section(box, "Attempt " + a.n + ": " + a.outcome, head, logs[0], logs[1], logs[2]);
+    });
+  }
   function render(box, row, d) {
     box.replaceChildren();
-    var back = h("button", "back", "← All cases"), bad = row.verdict !== "PASSED" && row.verdict !== "SKIPPED", title = h("h2");
+    var back = h("button", "back", "← All cases"), bad = CALM.indexOf(row.verdict) < 0, title = h("h2");
     back.type = "button";
     back.id = "back";
     title.id = "case-title";
-    put(title, h("bdi", "", [row.network, row.bits, row.policy].filter(Boolean).join(" ") || row.id));
+    put(title, h("bdi", "", name(row)));
     put(box, back, put(h("div", "titleline"), title, pill(row.verdict, row.cause)));
-    put(box, put(h("p", "sub"), h("span", "", row.target + " on " + row.board), badge(row), h("span", "", row.by === "emulator" ? row.executor + ", not an Arm product" : row.executor)));
+    if (row.by) put(box, put(h("p", "sub"), h("span", "", place(row, " on ")), badge(row), h("span", "", row.by === "emulator" ? row.executor + ", not an Arm product" : row.executor)));
     put(box, h("p", "reason", d.reason));
     if (d.hint) put(box, put(h("p", "callout" + (bad ? " bad" : "")), h("b", "", "What to do: "), document.createTextNode(d.hint)));
     if (d.first) put(box, put(h("p", "callout"), h("b", "", "First difference: "), document.createTextNode(d.first)));
     if (d.notes.length) { var ul = h("ul", "notes"); d.notes.forEach(function (n) { ul.appendChild(h("li", "", n)); }); box.appendChild(ul); }
+    attempts(box, d.attempts || [], bad);
     var tiles = h("div", "tiles"), exact = d.comparisons.filter(function (c) { return c.exact; });
     if (exact.length) tile(tiles, "Bits", exact.every(function (c) { return c.passed; }) ? "all equal" : Math.max.apply(null, exact.map(function (c) { return c.differing; })).toLocaleString("en") + " differ", exact[0].count.toLocaleString("en") + " elements against " + exact.map(function (c) { return c.reference; }).join(", "));
     if (row.lsb !== null) tile(tiles, "Worst error to float", num(row.lsb) + " LSB", d.curve && d.curve.lost ? d.curve.lost + " inputs have no float value" : "");
@@ -212,5 +226,5 @@ var Case = (function () {
     if (!bad || row.verdict === "FAILED") section(box, "Evidence", d.evidence.length ? list(d.evidence) : null);
     if (!bad || row.verdict === "FAILED") put(box, log("Console transcript", d.console, false));
   }
-  return { render: render, pill: pill, badge: badge, meter: meter, h: h, put: put, percent: percent, icon: ICON, word: word };
+  return { render: render, pill: pill, badge: badge, meter: meter, h: h, put: put, percent: percent, icon: ICON, word: word, name: name, place: place };
 })();

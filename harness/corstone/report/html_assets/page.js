@@ -3,8 +3,8 @@
 (function () {
   var $ = function (id) { return document.getElementById(id); }, h = Case.h, put = Case.put;
   var data = JSON.parse($("index").textContent), cases = data.cases, lines = null, shown = [], drawn = 0, at = -1, CHUNK = 200;
-  var ORDER = ["ERROR", "CRASHED", "TIMED_OUT", "NO_OUTPUT", "FAILED", "SKIPPED", "PASSED"];
-  var FIELDS = [["verdict", "Verdict"], ["cause", "Cause"], ["network", "Network"], ["bits", "Bits"], ["policy", "Policy"], ["target", "Target"], ["board", "Board"], ["by", "Executed by"]];
+  var ORDER = ["ERROR", "CRASHED", "TIMED_OUT", "NO_OUTPUT", "FAILED", "ABORTED", "NOT_RUN", "XPASS", "FLAKY", "QUARANTINED", "SKIPPED", "XFAIL", "PASSED"];
+  var FIELDS = [["verdict", "Verdict"], ["cause", "Cause"], ["network", "Network"], ["bits", "Bits"], ["policy", "Policy"], ["target", "Target"], ["board", "Board"], ["by", "Executed by"], ["cell", "Cell"], ["red", "Red or fine"]];
   var NAMES = { fvp: "Arm FVP", emulator: "emulator", none: "nothing" };
   var form = $("filters");
   document.title = data.title;
@@ -24,12 +24,20 @@
       $("bar").appendChild(b);
     });
     var names = {};
-    cases.forEach(function (c) { names[c.by + "|" + c.executor] = (names[c.by + "|" + c.executor] || 0) + 1; });
+    cases.forEach(function (c) { if (c.by) names[c.by + "|" + c.executor] = (names[c.by + "|" + c.executor] || 0) + 1; });
     Object.keys(names).sort().forEach(function (k) {
       var i = k.indexOf("|"), by = k.slice(0, i), name = k.slice(i + 1);
       put($("who"), Case.badge({ by: by, executor: name }), h("span", "", names[k].toLocaleString("en") + " on " + (by === "none" ? "no device" : name + (by === "emulator" ? ", not an Arm product" : ""))));
     });
     $("who").appendChild(h("span", "soft", data.device));
+    if (data.answer) $("answer").textContent = data.answer;
+    (data.problems || []).forEach(function (p) { $("who").parentNode.appendChild(h("p", "callout bad", p)); });
+    (data.facts || []).forEach(function (f) { $("who").appendChild(h("span", "soft", f[0] + " " + f[1])); });
+    if ((data.notes || []).length) {
+      var d = h("details"), ul = h("ul", "notes");
+      data.notes.forEach(function (n) { ul.appendChild(h("li", "", n)); });
+      put($("who").parentNode, put(d, h("summary", "", data.notes.length + " notes"), ul));
+    }
   }
   function selects() {
     FIELDS.forEach(function (f) {
@@ -47,8 +55,8 @@
     var c = cases[i], li = h("li"), a = h("a"), first = h("span", "l"), second = h("span", "l");
     a.href = "#" + address(i);
     a.dataset.i = i;
-    put(first, h("b", "", [c.network, c.bits, c.policy].filter(Boolean).join(" ") || c.id), Case.pill(c.verdict, c.cause));
-    put(second, h("small", "", c.target + " · " + c.board), Case.badge(c));
+    put(first, h("b", "", Case.name(c)), Case.pill(c.verdict, c.cause));
+    put(second, h("small", "", [c.cell, Case.place(c, " · ")].filter(Boolean).join(" · ")), c.by ? Case.badge(c) : null);
     var more = h("small", "m"), figures = c.lsb === null ? "" : Chart.num(c.lsb) + " LSB";
     if (c.share !== null) { put(more, Case.meter(c.share), document.createTextNode(Case.percent(c.share) + " · " + figures)); more.title = "share of the budget, and largest error to float"; }
     else more.textContent = figures || c.s.toFixed(2) + " s";
