@@ -74,10 +74,10 @@ class Window:
 class Runner:
     """One runner.
 
-    ``dialect`` names the log it writes: ``mlek``, ``executorch`` or ``plain``. ``identifiers`` are the program
-    identifiers it reads. ``pools`` are its allocators in bytes; where none is given the ELF's symbols decide. ``lacks``
-    names what a program must not need: ``non-tensor-inputs``, ``rank-0``. ``providers`` can play its board.
-    ``reads_argument_file``: it takes its command line as ``@file`` too.
+    ``dialect`` names the log it writes: ``mlek``, ``executorch``, ``corstone`` (ours) or ``plain``. ``identifiers`` are
+    the program identifiers it reads. ``pools`` are its allocators in bytes; where none is given the ELF's symbols
+    decide. ``lacks`` names what a program must not need: ``non-tensor-inputs``, ``rank-0``. ``providers`` can play its
+    board.
     """
 
     name: str
@@ -92,7 +92,6 @@ class Runner:
     pools: tuple[tuple[str, int], ...] = ()
     lacks: tuple[str, ...] = ()
     providers: tuple[str, ...] = ("fvp", "emulator")
-    reads_argument_file: bool = False
 
     def pool(self, name: str) -> int | None:
         """Size of an allocator in bytes, None when unknown."""
@@ -104,6 +103,9 @@ _FOLDER = "mlia/resources/backends/applications/inference_runner-{}-Default-noTA
 
 # Where the image looks (its own log lines say so): program 32 MB, inputs and outputs 16 MB each, scratch behind them.
 _WINDOW = Window(0x90000000, 32 << 20, 0x92000000, 16 << 20, 0x93000000, 16 << 20)
+
+# One pool for plan and scratch (firmware/ld: __pool_start to __pool_end), in DDR.
+_OUR_POOLS = (("method", 256 << 20), ("scratch", 256 << 20))
 
 RUNNERS: tuple[Runner, ...] = (
     Runner(
@@ -146,9 +148,9 @@ RUNNERS: tuple[Runner, ...] = (
         board="corstone-300",
         products=("U55", "U65"),
         transport=Transport.SEMIHOSTING,
-        dialect="executorch",
+        dialect="corstone",
         image=BuiltImage("corstone-300"),
-        reads_argument_file=True,
+        pools=_OUR_POOLS,
     ),
     Runner(
         name="corstone-320",
@@ -156,9 +158,9 @@ RUNNERS: tuple[Runner, ...] = (
         board="corstone-320",
         products=("U85",),
         transport=Transport.SEMIHOSTING,
-        dialect="executorch",
+        dialect="corstone",
         image=BuiltImage("corstone-320"),
-        reads_argument_file=True,
+        pools=_OUR_POOLS,
     ),
 )
 
@@ -211,22 +213,41 @@ def default_runner(board: str, target: str, provider: str, needs: frozenset[str]
     return fitting[0]
 
 
-def elf_runner(path: Path, board: str, like: Runner | None = None) -> Runner:
-    """A runner for an ELF the user brings; protocol and addresses are those of ``like``, or console only."""
+# What an ELF's own text says about the protocol it speaks, first match; without one it is booted for its console.
+_PROTOCOLS: tuple[tuple[bytes, str], ...] = (
+    (b"@corstone {", "corstone"),
+    (b"input tensor/s populated with", "mlek"),
+    (b"Writing output to file: ", "executorch"),
+)
+
+
+def protocol_of(path: Path) -> str:
+    """The dialect that an ELF speaks, by the texts in it; ``plain`` when it has none of those known."""
+    content = path.read_bytes()
+    return next((dialect for mark, dialect in _PROTOCOLS if mark in content), "plain")
+
+
+def elf_runner(path: Path, board: str, dialect: str | None = None) -> Runner:
+    """A runner for an ELF the user brings; protocol and addresses follow from its dialect.
+
+    Raises
+    ------
+    ConfigError: there is no such file.
+    """
     if not path.is_file():
-        raise ConfigError(f"there is no runner ELF at {path}", cause=Cause.BAD_INPUT)
-    template = like or Runner("", "", board, ("U55", "U65", "U85"), Transport.NONE, "plain", FileImage(path))
+        raise ConfigError(f"there is no runner ELF at {path}", cause=Cause.BAD_INPUT, hint="check --runner-elf")
+    dialect = dialect or protocol_of(path)
+    transports = {"mlek": Transport.MEMORY, "executorch": Transport.SEMIHOSTING, "corstone": Transport.SEMIHOSTING}
     return Runner(
         name=path.name,
         title=f"{path.name} (given by the user)",
         board=board,
-        products=template.products,
-        transport=template.transport,
-        dialect=template.dialect,
+        products=("U55", "U65", "U85"),
+        transport=transports.get(dialect, Transport.NONE),
+        dialect=dialect,
         image=FileImage(path),
-        window=template.window,
-        identifiers=template.identifiers,
-        lacks=template.lacks,
+        window=_WINDOW if dialect == "mlek" else None,
+        lacks=("non-tensor-inputs", "rank-0") if dialect == "mlek" else (),
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from corstone.program import Program, TensorSpec
-from corstone.runners import Runner, elf_runner, runner
+from corstone.runners import Runner, elf_runner
 
 HERE = Path(__file__).parent
 U55 = "FVP_Corstone_SSE-300_Ethos-U55"
@@ -45,5 +45,8 @@ def dummy_runner(folder: Path, kind: str) -> Runner:
     """A runner of that transport around a file that no fake looks at."""
     image = folder / "runner.elf"
     image.write_bytes(b"\x7fELF")
-    like = {"memory": "arm-executorch-u55", "semihosting": "corstone-300"}.get(kind)
-    return elf_runner(image, "corstone-300", runner(like) if like else None)
+    return elf_runner(
+        image,
+        "corstone-300",
+        {"memory": "mlek", "semihosting": "executorch", "corstone": "corstone"}.get(kind, "plain"),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 from dataclasses import asdict
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from tests.fakes.endings import Case
 from tests.fakes.endings.arm import ArmCase
+from tests.fakes.endings.injections import Injection
 
 from corstone.boards.console import Waited
 from corstone.boards.facts import Asked, BootFacts
@@ -17,18 +19,25 @@ from corstone.capture import Capture
 from corstone.transcript import read_transcript
 
 TRANSCRIPTS = Path(__file__).parents[1] / "transcripts"
-LIMIT = 16 << 10
+LIMIT, SMALL = 128 << 10, 1024
 _TEMPORARY = ("transcript", "locate")
 
 
-def record(case: Case | ArmCase, facts: BootFacts, capture: Capture) -> None:
+def record(case: Case | ArmCase | Injection, facts: BootFacts, capture: Capture) -> None:
     """Write ``<case>.log`` and ``<case>.json``, each renamed into place."""
     data = {name: value for name, value in vars(facts).items() if name not in _TEMPORARY}
     # Without the parts that differ from one machine or boot to the next.
     asked = asdict(facts.asked)
     asked["command"] = [word for word in facts.asked.command[3:] if "/" not in word]
     outputs = [
-        {"name": o.name, "expected": o.expected, "state": o.state.value, "written": o.written, "detail": o.detail}
+        {
+            "name": o.name,
+            "expected": o.expected,
+            "state": o.state.value,
+            "written": o.written,
+            "detail": o.detail,
+            "data": base64.b64encode(o.data if len(o.data) <= SMALL else b"").decode(),
+        }
         for o in facts.outputs
     ]
     waited = {
@@ -55,9 +64,12 @@ def replay(name: str) -> tuple[BootFacts, dict[str, str]]:
     data = json.loads((TRANSCRIPTS / f"{name}.json").read_text())
     expected = data.pop("expected")
     asked = data.pop("asked")
-    for key in ("inputs", "outputs", "command"):
+    for key in ("inputs", "outputs", "output_types", "command"):
         asked[key] = tuple(asked[key])
-    outputs = tuple(OutputState(**{**o, "state": State(o["state"])}) for o in data.pop("outputs"))
+    outputs = tuple(
+        OutputState(**{**o, "state": State(o["state"]), "data": base64.b64decode(o["data"])})
+        for o in data.pop("outputs")
+    )
     transcript = read_transcript((TRANSCRIPTS / f"{name}.log").read_bytes())
     facts = BootFacts(Asked(**asked), transcript, Waited(**data.pop("waited")), outputs=outputs, **data)
     return facts, expected

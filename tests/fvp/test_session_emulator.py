@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.endings.arm import ARM_CASES, ArmCase
+from tests.fakes.endings.injections import INJECTIONS, Injection
 from tests.fakes.recordings import record
 
 from corstone.boards import BootRequest, Deadlines, boot, session
@@ -134,6 +135,21 @@ def test_the_same_is_refused_before_the_boot(case: ArmCase, boots: Boots) -> Non
         boots.boot(case.change(ACOS.read_bytes()), target=case.target)
     assert refused.value.exit_code == 2
     assert boots.facts == []
+
+
+def injection(case: Injection) -> object:
+    return pytest.param(case, id=case.name, marks=[pytest.mark.slow] if case.slow else [])
+
+
+@pytest.mark.parametrize("case", [injection(case) for case in INJECTIONS])
+def test_what_our_runner_does_when_told_to(case: Injection, boots: Boots) -> None:
+    waits = Deadlines(start=60, progress=2, total=10, settle=1, interrupt=10, terminate=2, kill=5)
+    capture = boots.boot(runner="corstone-300", inject=case.inject, deadlines=waits if case.slow else PATIENT)
+    ending = capture.ending
+    assert (ending.outcome, ending.cause, ending.evidence["ending"]) == (case.outcome, case.cause, case.rule), ending
+    assert case.message in ending.message
+    if os.environ.get("CORSTONE_RECORD"):
+        record(case, boots.facts[-1], capture)
 
 
 @pytest.mark.parametrize("at", [0.0, 0.3, 0.8])

@@ -68,5 +68,23 @@ def test_an_elf_of_the_users(tmp_path: Path) -> None:
     path = tmp_path / "my runner.elf"
     path.write_bytes(b"\x7fELF")
     assert elf_runner(path, "corstone-300").transport is Transport.NONE
-    like = elf_runner(path, "corstone-300", runner("arm-executorch-u55"))
+    like = elf_runner(path, "corstone-300", "mlek")
     assert (like.transport, like.window) == (Transport.MEMORY, runner("arm-executorch-u55").window)
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect", "transport"),
+    [
+        (b"@corstone {", "corstone", Transport.SEMIHOSTING),
+        (b"%d input tensor/s populated with %d bytes", "mlek", Transport.MEMORY),
+        (b"Writing output to file: %s", "executorch", Transport.SEMIHOSTING),
+        (b"hello", "plain", Transport.NONE),
+    ],
+)
+def test_the_protocol_of_an_elf_is_read_from_its_text(
+    tmp_path: Path, text: bytes, dialect: str, transport: Transport
+) -> None:
+    path = tmp_path / "runner.elf"
+    path.write_bytes(b"\x7fELF" + bytes(100) + text + bytes(100))
+    found = elf_runner(path, "corstone-300")
+    assert (found.dialect, found.transport) == (dialect, transport)

@@ -38,7 +38,7 @@ COMMON_MARKERS = (EOT, EXIT_CODE, TAG, COMPLETE)
 
 # A fault handler spoke: what follows is at most its register dump, then a loop.
 FAULTS = (
-    re.compile(rb"(?m)^Hard fault\b"),
+    re.compile(rb"(?m)^Hard fault\b[^\n]*(?:\n[^\n]*)?\bcfsr="),
     re.compile(rb"caught by function \w+_Handler"),
     re.compile(rb"(?m)^FAULT \w+ .*cfsr="),
 )

@@ -14,7 +14,8 @@ from corstone.transcript import Transcript
 class Asked:
     """What the boot was asked to do. Sizes in bytes; addresses None where the transport has none.
 
-    ``target`` is the NPU on the board, ``stream`` the one the program was compiled for, empty when not known.
+    ``output_types`` run parallel to ``outputs``, as ``float32[1, 10]``. ``target`` is the NPU on the board, ``stream``
+    the one the program was compiled for, empty when not known.
     """
 
     board: str = ""
@@ -27,6 +28,7 @@ class Asked:
     transport: str = "none"
     inputs: tuple[int, ...] = ()
     outputs: tuple[int, ...] = ()
+    output_types: tuple[str, ...] = ()
     inputs_address: int | None = None
     outputs_address: int | None = None
     semihosting: bool = False

@@ -18,6 +18,7 @@ class BootRequest:
     provider. ``trace`` asks the emulator for the decoded command stream. ``fast`` asks an FVP for functional NPU
     timing (its counters are then meaningless). ``settings`` are extra ``name=value`` parameters for the simulator.
     ``preflight`` checks program, runner and board before the boot; without it a misfit shows on the device.
+    ``inject`` is the fault switch of our runner (``--inject``), for tests.
     """
 
     program: Program
@@ -34,3 +35,4 @@ class BootRequest:
     fast: bool = True
     settings: tuple[str, ...] = ()
     preflight: bool = True
+    inject: str = ""

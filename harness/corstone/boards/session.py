@@ -116,7 +116,7 @@ def boot_planned(request: BootRequest, plan: Plan, warnings: tuple[str, ...] = (
     began = time.monotonic()
     log = folder / "console.log"
     with _work_folder() as work:
-        transport = transport_for(plan.runner)
+        transport = transport_for(plan.runner, request.inject)
         parcel = Parcel(
             _read(request.program.pte), request.inputs, tuple(o.size_bytes for o in request.program.outputs)
         )
@@ -269,6 +269,7 @@ def _asked(request: BootRequest, plan: Plan, parcel: Parcel) -> Asked:
         transport=plan.runner.transport.value,
         inputs=tuple(len(data) for data in parcel.inputs),
         outputs=parcel.output_sizes,
+        output_types=tuple(f"{o.dtype}{list(o.shape)}" for o in request.program.outputs),
         inputs_address=window.inputs if window else None,
         outputs_address=window.outputs if window else None,
         semihosting="semihosting" in transport_for(plan.runner).roles,
@@ -306,8 +307,8 @@ def _check_inputs(request: BootRequest) -> None:
 
 def _choose_runner(request: BootRequest, board: Board, provider: str) -> Runner:
     if request.runner_elf is not None:
-        like = runner_named(request.runner) if request.runner else None
-        return elf_runner(request.runner_elf.expanduser(), board.name, like)
+        dialect = runner_named(request.runner).dialect if request.runner else None
+        return elf_runner(request.runner_elf.expanduser(), board.name, dialect)
     if request.runner is None:
         return default_runner(board.name, request.program.target, provider, program_needs(request))
     chosen = runner_named(request.runner)

@@ -54,7 +54,7 @@ def _subject(args: argparse.Namespace) -> Subject:
     name = args.target or _compiled_for(program)
     board = board_for_target(name, args.board)
     if args.runner_elf is not None:
-        runner = elf_runner(args.runner_elf, board.name, runner_named(args.runner) if args.runner else None)
+        runner = elf_runner(args.runner_elf, board.name, runner_named(args.runner).dialect if args.runner else None)
     else:
         runner = runner_named(args.runner) if args.runner else default_runner(board.name, name, args.provider)
     try:

@@ -116,7 +116,12 @@ def kernels(subject: Subject) -> list[Finding]:
     # An image that registers none by name (a console program) says nothing about kernels.
     if not _registers(subject.image, "aten::") and not _registers(subject.image, "quantized_decomposed::"):
         return []
-    missing = [kernel for kernel in subject.pte.kernels if not _registers(subject.image, kernel)]
+    # ExecuTorch registers the whole name, our runner the part before the overload.
+    missing = [
+        kernel
+        for kernel in subject.pte.kernels
+        if not any(_registers(subject.image, name + "\0") for name in (kernel, kernel.rpartition(".")[0]))
+    ]
     if not missing:
         return []
     return [

@@ -26,6 +26,7 @@ _SIMULATOR = re.compile(
     | [\w.]*cpu\d+\s+:\s+[\d.]+\sMIPS
     | \^C | Stopping\ssimulation\.\.\.
     | corstone-emulator: | qemu-system-arm: | qemu:\s | QEMU\s
+    | R\d\d=[0-9a-f]{8}\s | XPSR=[0-9a-f]{8}\s | VPR:\s[0-9a-f]{8} | s\d\d=[0-9a-f]{8}\s | FPSCR:\s
     | Timing\sadapter\shas\sno\seffect
     | .*\berror\swhile\sloading\sshared\slibraries:
     | Traceback\s\(most\srecent\scall\slast\):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from corstone.firmware.protocol import FirmwareLog, read_firmware
 from corstone.transcript.executorch import ExecutorchLog, dumped_elements, read_executorch
 from corstone.transcript.lines import TARGET, Line, split_lines, unprintable
 from corstone.transcript.metrics import executorch_counters, mlek_counters
@@ -21,6 +22,7 @@ class Transcript:
     mlek: MlekLog = field(default_factory=MlekLog)
     executorch: ExecutorchLog = field(default_factory=ExecutorchLog)
     simulator: SimulatorLog = field(default_factory=SimulatorLog)
+    firmware: FirmwareLog = field(default_factory=FirmwareLog)
     counters: dict[str, int] = field(default_factory=dict)
     eot: bool = False
     size_bytes: int = 0
@@ -55,6 +57,7 @@ def read_transcript(raw: bytes) -> Transcript:
         mlek=read_mlek(target),
         executorch=replace(read_executorch(target), elements=dumped_elements(raw)),
         simulator=read_simulator(every),
+        firmware=read_firmware(text),
         counters=mlek_counters("\n".join(target)) | executorch_counters(target),
         eot=b"\x04" in raw,
         size_bytes=len(raw),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from tests.fakes.endings import CASES
 from tests.fakes.endings.arm import ARM_CASES
+from tests.fakes.endings.injections import INJECTIONS
 from tests.fakes.recordings import TRANSCRIPTS, replay
 
 from corstone.boards.endings import classify
 
-NAMES = [case.name for case in CASES] + [case.name for case in ARM_CASES]
+NAMES = [case.name for case in CASES] + [case.name for case in ARM_CASES] + [case.name for case in INJECTIONS]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,6 +9,7 @@ import pytest
 from tests.fakes.fakes import dummy_runner
 
 from corstone.boards.transports.base import Parcel, State, against_canary
+from corstone.boards.transports.firmware import Firmware
 from corstone.boards.transports.memory import GUARD, Memory
 from corstone.boards.transports.semihosting import MAX_LINE, Semihosting
 from corstone.causes import Cause
@@ -113,41 +114,57 @@ def ours() -> Runner:
     return runner("corstone-300")
 
 
-def words_of_length(length: int) -> list[str]:
-    return ["x" * (length - len("executor_runner "))]
-
-
-@pytest.mark.parametrize(("length", "direct"), [(255, True), (MAX_LINE, True), (257, False), (5000, False)])
-def test_the_line_is_at_most_256_characters(tmp_path: Path, length: int, direct: bool) -> None:
-    words = words_of_length(length)
-    line = Semihosting(ours()).command_line(tmp_path, words)
-    assert len(line) <= MAX_LINE
-    assert (line == f"executor_runner {words[0]}") is direct
-    if not direct:
-        assert line == "executor_runner @args.txt"
-        assert (tmp_path / "args.txt").read_text().split() == words
-
-
-def test_a_runner_without_argument_files_refuses_a_long_line(tmp_path: Path) -> None:
+@pytest.fixture
+def foreign(tmp_path: Path) -> Semihosting:
     (tmp_path / "elf").mkdir()
-    foreign = dummy_runner(tmp_path / "elf", "semihosting")
-    assert not foreign.reads_argument_file
-    with pytest.raises(ConfigError, match="257 characters"):
-        Semihosting(foreign).command_line(tmp_path, words_of_length(257))
+    return Semihosting(dummy_runner(tmp_path / "elf", "semihosting"))
 
 
-def test_forty_inputs_have_short_names_and_go_into_a_file(tmp_path: Path) -> None:
-    inputs = tuple(bytes([i]) for i in range(40))
-    _, facts = Semihosting(ours()).send(tmp_path, parcel(4, inputs=inputs))
-    assert facts["line"] == "executor_runner @args.txt"
-    words = (tmp_path / "args.txt").read_text().split()
+@pytest.mark.parametrize("length", [255, MAX_LINE, 257])
+def test_a_line_of_256_characters_is_the_longest(foreign: Semihosting, length: int) -> None:
+    words = ["x" * (length - len("executor_runner "))]
+    if length <= MAX_LINE:
+        assert foreign.command_line(words) == f"executor_runner {words[0]}"
+        return
+    with pytest.raises(ConfigError, match="257 characters") as refused:
+        foreign.command_line(words)
+    assert "use our runner" in refused.value.hint
+
+
+@pytest.mark.parametrize("count", [0, 1, 20, 40, 64])
+def test_our_runner_takes_any_number_of_inputs(tmp_path: Path, count: int) -> None:
+    inputs = tuple(bytes([i]) for i in range(count))
+    _, facts = Firmware(ours()).send(tmp_path, parcel(4, inputs=inputs))
+    line = str(facts["line"])
+    assert len(line) <= MAX_LINE
+    words = line.split()
+    if words[-1].startswith("@"):
+        words = (tmp_path / words[-1][1:]).read_text().split()
     names = [words[i + 1] for i, word in enumerate(words) if word == "-i"]
-    assert names == [f"i{i}.bin" for i in range(40)]
+    assert names == [f"i{i}.bin" for i in range(count)]
     assert [(tmp_path / name).read_bytes() for name in names] == list(inputs)
 
 
-def test_semihosting_takes_only_new_regular_files_of_the_right_size(tmp_path: Path) -> None:
-    semihosting, sent = Semihosting(ours()), parcel(16, 16, 16, 16, 16)
+def test_our_runners_canary_is_new_for_each_boot_and_looked_for(tmp_path: Path) -> None:
+    lines = set()
+    for number in range(3):
+        work = tmp_path / str(number)
+        work.mkdir()
+        firmware, sent = Firmware(ours()), parcel(32, 32, 32)
+        _, facts = firmware.send(work, sent)
+        words = str(facts["line"]).split()
+        canary = int(words[words.index("--canary") + 1], 16).to_bytes(4, "little")
+        lines.add(canary)
+        (work / "out-0.bin").write_bytes(canary * 8)
+        (work / "out-1.bin").write_bytes(bytes(16) + canary * 4)
+        (work / "out-2.bin").write_bytes(bytes(32))
+        states = [output.state for output in firmware.collect(work, sent)]
+        assert states == [State.UNTOUCHED, State.PARTIAL, State.COMPLETE]
+    assert len(lines) == 3
+
+
+def test_semihosting_takes_only_new_regular_files_of_the_right_size(tmp_path: Path, foreign: Semihosting) -> None:
+    semihosting, sent = foreign, parcel(16, 16, 16, 16, 16)
     semihosting.send(tmp_path, sent)
     (tmp_path / "out-0.bin").write_bytes(bytes(range(16)))
     (tmp_path / "out-1.bin").write_bytes(bytes(15))
@@ -159,8 +176,8 @@ def test_semihosting_takes_only_new_regular_files_of_the_right_size(tmp_path: Pa
     assert states == [State.COMPLETE, State.SHORT, State.MISSING, State.MISSING, State.UNTOUCHED, State.LONG]
 
 
-def test_semihosting_knows_an_old_file(tmp_path: Path) -> None:
-    semihosting, sent = Semihosting(ours()), parcel(16)
+def test_semihosting_knows_an_old_file(tmp_path: Path, foreign: Semihosting) -> None:
+    semihosting, sent = foreign, parcel(16)
     semihosting.send(tmp_path, sent)
     (tmp_path / "out-0.bin").write_bytes(bytes(16))
     os.utime(tmp_path / "out-0.bin", (1, 1))

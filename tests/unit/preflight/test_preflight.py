@@ -155,6 +155,9 @@ def test_missing_kernels_by_the_names_in_the_image(tmp_path: Path) -> None:
     finding = only(preflight(subject(image=image)))
     assert (finding.check, finding.cause) == ("kernels", Cause.UNSUPPORTED)
     assert "quantized_decomposed::quantize_per_tensor.out" in finding.found
+    parts = tmp_path / "parts"
+    parts.write_bytes(b"quantized_decomposed::quantize_per_tensor\0out\0quantized_decomposed::dequantize_per_tensor\0")
+    assert preflight(subject(image=parts)) == ()
     silent = tmp_path / "silent"
     silent.write_bytes(b"no names here")
     assert preflight(subject(image=silent)) == ()

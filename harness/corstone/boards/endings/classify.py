@@ -6,7 +6,7 @@ Only a run that is complete by outputs *and* by what the runner said about them 
 
 from __future__ import annotations
 
-from corstone.boards.endings import faults, launch, npu, outputs, program, simulator, waiting
+from corstone.boards.endings import faults, firmware, launch, npu, outputs, program, simulator, waiting
 from corstone.boards.endings.rule import Match, Rule, find
 from corstone.boards.facts import BootFacts
 from corstone.boards.transports.base import State
@@ -19,6 +19,8 @@ RULES: tuple[Rule, ...] = (
     *faults.RULES,
     *program.RULES,
     *npu.RULES,
+    *firmware.RULES,
+    *faults.LAST,
     *waiting.RULES,
     *outputs.RULES,
 )
@@ -69,6 +71,14 @@ def incomplete(facts: BootFacts) -> list[str]:
             lacking.append("no line about a completed inference")
         if not log.mlek.copied:
             lacking.append("no line about outputs")
+    if facts.asked.dialect == "corstone":
+        runner = log.firmware
+        if runner.missing or runner.spoiled:
+            lacking.append("frames of the runner are missing or garbled")
+        if len(runner.runs) != 1 or runner.runs[0].code != 0:
+            lacking.append("no frame of one good run")
+        if runner.exit_code is None and not facts.stopped_by_us:
+            lacking.append("no last frame of the runner")
     if facts.asked.dialect == "executorch" and not (log.executorch.complete or log.executorch.model_run):
         lacking.append("no line about a completed run")
     return lacking

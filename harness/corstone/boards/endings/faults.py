@@ -62,33 +62,39 @@ _KINDS: tuple[tuple[str, int, str, str], ...] = (
     ),
 )
 
-_HEX = r"(?:0x)?([0-9a-fA-F]{1,8})\b"
-
-
+_REGISTER = re.compile(
+    r"(?i)\b(cfsr|hfsr|bfar|mmfar|sfsr|sfar|afsr|rfsr|pc|lr|sp|xpsr|ipsr)\s*[=:]\s*(?:0x)?([0-9a-f]{1,8})\b"
+)
+_WORDS = (
+    r"(?i)hard ?fault\b|bus ?fault\b|usage ?fault\b|mem(?:ory )?manage(?:ment)? ?fault|secure ?fault\b"
+    r"|\bcfsr\s*[=:]|caught by function|^FAULT\b"
+)
+_FIRST_OF_FAULT = re.compile(
+    r"(?i)^hard fault\b|fault at pc=|fault \(|fault\s*$|^FAULT |CTRL\s+: 0x|\bcfsr\s*[=:]|caught by function"
+)
 _OURS = r"^corstone-emulator: CPU fault: (?P<what>.*)"
 
 
 def registers(facts: BootFacts) -> dict[str, int]:
-    """Fault registers found in the target's lines, by lower-case name; empty when no handler spoke."""
-    if not _spoke(facts):
-        return {}
+    """Fault registers by lower-case name, from our runner's frame or the lines of a handler; empty when none spoke."""
+    frame = facts.transcript.firmware.fault
+    if frame is not None:
+        hidden = () if frame.stacked else ("pc", "lr", "xpsr")
+        return {name: value for name, value in frame.registers.items() if name not in hidden}
     found: dict[str, int] = {}
-    for text in (line.text for line in facts.transcript.lines):
-        for name, value in re.findall(
-            rf"(?i)\b(cfsr|hfsr|bfar|mmfar|sfsr|sfar|afsr|rfsr|pc|lr|sp|xpsr|ipsr)\s*[=:]\s*{_HEX}", text
-        ):
+    for line in facts.transcript.lines:
+        # The emulator sees every fault, also one that the program handles and survives.
+        if line.source == SIMULATOR and facts.finished:
+            continue
+        for name, value in _REGISTER.findall(line.text):
             found.setdefault(name.lower(), int(value, 16))
-    return found
+    return found if found.keys() & {"cfsr", "hfsr"} else {}
 
 
 def _spoke(facts: BootFacts) -> bool:
-    pattern = (
-        r"(?i)hard ?fault\b|bus ?fault\b|usage ?fault\b|mem(?:ory )?manage(?:ment)? ?fault|secure ?fault\b"
-        r"|\bcfsr\s*[=:]|caught by function|^FAULT\b"
-    )
-    if find(facts, pattern, TARGET):
+    """Whether anybody speaks of a fault, with or without registers."""
+    if registers(facts) or find(facts, _WORDS, TARGET):
         return True
-    # The emulator sees every fault, also one that the program handles and survives.
     return not facts.finished and find(facts, _OURS, SIMULATOR) is not None
 
 
@@ -125,7 +131,7 @@ def _named(facts: BootFacts) -> str:
 def _line_before(facts: BootFacts) -> str:
     last = ""
     for text in facts.transcript.target_lines:
-        if re.search(r"(?i)fault|CTRL\s+: 0x|cfsr", text):
+        if _FIRST_OF_FAULT.search(text):
             break
         last = text.strip()
     return last
@@ -141,9 +147,12 @@ def _cfsr(mask: int, title: str) -> Matcher:
 
 
 def _secure(facts: BootFacts) -> Match | None:
-    values = registers(facts)
-    named = find(facts, r"(?i)secure ?fault")
-    return describe(facts, "CPU fault: security violation") if values.get("sfsr") or named else None
+    values, frame = registers(facts), facts.transcript.firmware.fault
+    if frame is not None:
+        spoken = frame.fault == "SecureFault"
+    else:
+        spoken = bool(values) and find(facts, r"(?i)secure ?fault") is not None
+    return describe(facts, "CPU fault: security violation") if values.get("sfsr") or spoken else None
 
 
 def _vector(facts: BootFacts) -> Match | None:
@@ -179,15 +188,6 @@ RULES: tuple[Rule, ...] = (
         "see the line",
         says(r"(?i)\bassert(?:ion)?\b.*\bfailed\b|assert failed \(|Assertion `", "target"),
     ),
-    Rule(
-        "abort-fatal",
-        _CRASHED,
-        Cause.ABORT,
-        "The runtime ended with a fatal error",
-        "see the line",
-        says(r"^F \[[eE]xecu[tT]orch:[^\]]*\] ?(?P<what>.*)", "target", "the runtime's fatal error: {what}"),
-        decides=False,
-    ),
     *(Rule(name, _CRASHED, Cause.CPU_FAULT, title, hint, _cfsr(mask, title)) for name, mask, title, hint in _KINDS),
     Rule(
         "cpu-secure-fault",
@@ -212,6 +212,10 @@ RULES: tuple[Rule, ...] = (
             "{what}",
         ),
     ),
+)
+
+# After what our runner says of itself, which names these better.
+LAST: tuple[Rule, ...] = (
     Rule(
         "cpu-fault",
         _CRASHED,
@@ -219,5 +223,15 @@ RULES: tuple[Rule, ...] = (
         "A fault whose handler printed no status",
         "link handlers that print CFSR, HFSR, BFAR and PC",
         _any_fault,
+        decides=False,
+    ),
+    Rule(
+        "abort-fatal",
+        _CRASHED,
+        Cause.ABORT,
+        "The runtime ended with a fatal error",
+        "see the line",
+        says(r"^F \[[eE]xecu[tT]orch:[^\]]*\] ?(?P<what>.*)", "target", "the runtime's fatal error: {what}"),
+        decides=False,
     ),
 )

@@ -6,6 +6,7 @@ from corstone.boards.endings.rule import Match, Matcher, Rule, find
 from corstone.boards.facts import BootFacts
 from corstone.boards.transports.base import OutputState, State
 from corstone.causes import Cause, Outcome
+from corstone.firmware.protocol import status_name
 
 _NO_OUTPUT = Outcome.NO_OUTPUT
 
@@ -95,12 +96,17 @@ def _said(facts: BootFacts, inputs: bool) -> Match | None:
     return None
 
 
+def _stated(facts: BootFacts) -> bool:
+    """Whether our runner gave a reason of its own, of which these are only the consequence."""
+    log = facts.transcript.firmware
+    codes = (*(run.code for run in log.runs), log.exit_code)
+    return any(code and status_name(code) != "unknown" for code in codes)
+
+
 def _model_run(facts: BootFacts) -> Match | None:
-    return (
-        Match("the runner says the model did not run (Model run: 0)")
-        if facts.transcript.executorch.model_run is False
-        else None
-    )
+    if facts.transcript.executorch.model_run is not False or _stated(facts):
+        return None
+    return Match("the runner says the model did not run (Model run: 0)")
 
 
 def _bundle(facts: BootFacts) -> Match | None:
@@ -114,12 +120,14 @@ def _inference_failed(facts: BootFacts) -> Match | None:
 
 def _exit_code(facts: BootFacts) -> Match | None:
     code = facts.transcript.simulator.exit_code
+    if _stated(facts):
+        return None
     return Match(f"the application's exit code is {code}", {"exit code": str(code)}) if code else None
 
 
 def _exit_status(facts: BootFacts) -> Match | None:
     status = facts.exit_status
-    if not status or status < 0 or facts.stopped_by_us or facts.transcript.simulator.reason:
+    if not status or status < 0 or facts.stopped_by_us or facts.transcript.simulator.reason or _stated(facts):
         return None
     return Match(f"the simulator ended with status {status}", {"exit status": str(status)})
 
@@ -148,6 +156,13 @@ def _cut_line(facts: BootFacts) -> Match | None:
         f"the simulator ended {where}, status {facts.exit_status}; "
         f"last line: {facts.transcript.last_target_line.strip()!r}"
     )
+
+
+def _no_last_frame(facts: BootFacts) -> Match | None:
+    log = facts.transcript.firmware
+    if facts.asked.dialect != "corstone" or not log.runs or log.exit_code is not None or facts.stopped_by_us:
+        return None
+    return Match("our runner ran, and its last frame, which says how it ended, never came")
 
 
 def _nothing_said(facts: BootFacts) -> Match | None:
@@ -320,6 +335,14 @@ RESIDUAL: tuple[Rule, ...] = (
         "The target finished, the simulator ran on, and the run is not complete",
         "let it stop with shutdown_on_eot, a shutdown tag or a semihosting exit",
         _did_not_stop,
+    ),
+    Rule(
+        "runner-no-last-frame",
+        _NO_OUTPUT,
+        Cause.UNFINISHED,
+        "Our runner ended without its last frame",
+        "the console lost its end, or something else ended the boot: see the target's last lines",
+        _no_last_frame,
     ),
     Rule(
         "unfinished",

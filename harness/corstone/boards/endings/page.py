@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from corstone.boards.endings import faults, launch, npu, outputs, program, simulator, waiting
+from corstone.boards.endings import faults, firmware, launch, npu, outputs, program, simulator, waiting
 from corstone.boards.endings.classify import UNKNOWN
 from corstone.boards.endings.rule import Rule
 
 _SECTIONS: tuple[tuple[str, tuple[Rule, ...]], ...] = (
     ("The target never ran", launch.RULES),
     ("The simulator itself ended badly", simulator.RULES),
-    ("The CPU of the board faulted, or the runner aborted", faults.RULES),
+    ("The CPU of the board faulted, or the runner aborted", (*faults.RULES, *faults.LAST)),
     ("The runner refused", program.RULES),
     ("The NPU stopped with an error", npu.RULES),
+    ("Our own runner says so", firmware.RULES),
     ("A deadline or a limit passed", waiting.RULES),
     ("Outputs, or what was said about them", outputs.RULES),
     ("Only when nothing above explains an incomplete run", (*outputs.RESIDUAL, UNKNOWN)),

@@ -66,7 +66,9 @@ def _scratch(facts: BootFacts) -> Match | None:
 
 
 def _requested(facts: BootFacts) -> tuple[str, str] | None:
-    hit = find(facts, r"(?P<want>\d+) ?B requested.*?(?P<room>\d+) ?B (?:available|free)")
+    hit = find(facts, r"(?P<want>\d+) ?B requested.*?(?P<room>\d+) ?B (?:available|free)") or find(
+        facts, r"allocation failed: (?P<want>\d+) bytes .*?(?P<room>\d+) (?:of \d+ bytes )?available"
+    )
     return (hit[1]["want"], hit[1]["room"]) if hit else None
 
 

@@ -81,7 +81,7 @@ def _slow(facts: BootFacts) -> Match | None:
 
 
 def _stuck(facts: BootFacts, busy: bool) -> Match | None:
-    if facts.waited.kind != "deadline" or not _spoke(facts) or facts.finished:
+    if facts.waited.kind != "deadline" or not _spoke(facts) or facts.finished or _slow(facts):
         return None
     if (_busy(facts) is not False) != busy:
         return None

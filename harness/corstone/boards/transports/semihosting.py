@@ -1,8 +1,8 @@
 """Semihosting transport: ExecuTorch's protocol, files in ``semihosting-cwd``, outputs ``out-<i>.bin``.
 
 File names are short whatever the tensors are called. The simulator cuts its command line at 256 characters; a longer
-one goes into a file for a runner that takes ``@file`` (ours), and is refused for one that does not. Our runner fills
-its outputs with 0xA5 before the run. Source: executorch backends/arm/test/runner_utils.py.
+one is refused here (ours takes it from a file, see ``firmware.py``). Source: executorch backends/arm/test/
+runner_utils.py.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from corstone.errors import ConfigError
 from corstone.runners import Runner
 
 MAX_LINE = 256
-CANARY = 0xA5
-_ARGUMENT_FILE = "args.txt"
+CANARY = 0xA5  # what ExecuTorch's tests fill with
 
 
 class Semihosting:
@@ -38,28 +37,32 @@ class Semihosting:
             name = f"i{index}.bin"
             (work / name).write_bytes(data)
             words += ["-i", name]
-        line = self.command_line(work, words)
-        self._began_ns = _now_ns(work)
+        line = self.command_line(words)
+        self.mark_start(work)
         return [], {"cwd": str(work), "line": line}
 
-    def command_line(self, work: Path, words: list[str]) -> str:
+    def mark_start(self, work: Path) -> None:
+        """Remember the file system's own clock, which may lag behind the system's by a tick."""
+        path = work / ".began"
+        path.write_bytes(b"")
+        self._began_ns = os.stat(path).st_mtime_ns
+        path.unlink()
+
+    def command_line(self, words: list[str]) -> str:
         """The line the target reads, at most 256 characters.
 
         Raises
         ------
-        ConfigError: it is longer and the runner reads no argument file.
+        ConfigError: it is longer.
         """
         line = " ".join(["executor_runner", *words])
-        if len(line) <= MAX_LINE:
-            return line
-        if not self._runner.reads_argument_file:
+        if len(line) > MAX_LINE:
             raise ConfigError(
                 f"the semihosting command line has {len(line)} characters, the simulator passes {MAX_LINE}",
                 cause=Cause.UNSUPPORTED,
                 hint=f"{self._runner.name} takes no @file; use our runner",
             )
-        (work / _ARGUMENT_FILE).write_text("\n".join(words) + "\n")
-        return f"executor_runner @{_ARGUMENT_FILE}"
+        return line
 
     def collect(self, work: Path, parcel: Parcel) -> tuple[OutputState, ...]:
         """One state per expected output, and one per file beyond them."""
@@ -84,14 +87,5 @@ class Semihosting:
             state = State.SHORT if length < size else State.LONG
             return OutputState(path.name, size, state, length, data[:size], f"{length} bytes instead of {size}")
         if size >= MIN_RUN and data.count(CANARY) == size:
-            return OutputState(path.name, size, State.UNTOUCHED, 0, data, "holds the runner's fill pattern 0xA5")
+            return OutputState(path.name, size, State.UNTOUCHED, 0, data, "holds the fill pattern 0xA5")
         return OutputState(path.name, size, State.COMPLETE, size, data)
-
-
-def _now_ns(work: Path) -> int:
-    """The file system's own clock, which may lag behind the system's by a tick."""
-    path = work / ".began"
-    path.write_bytes(b"")
-    stamp = os.stat(path).st_mtime_ns
-    path.unlink()
-    return stamp
