@@ -250,6 +250,9 @@ def _command(
     for setting in request.settings:
         command += ["-C", setting]
     command += arguments
+    if plan.simulator.kind == "emulator":
+        # 256 MACs are both a U55 and a U65: the simulator's name says which.
+        command += ["--fvp", plan.board.simulator_for(target.product)]
     if request.trace and plan.simulator.kind == "emulator":
         command += ["--trace", "trace.txt"]
     command += ["--timelimit", str(plan.deadlines.simulator_limit_s)]
