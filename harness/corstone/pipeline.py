@@ -444,8 +444,12 @@ def _failed(
 
 def _record(request: CheckRequest, verdict: Verdict, capture: Capture | None, program: Program | None) -> CaseRecord:
     from corstone import __version__
+    from corstone.report.npu_cost import npu_cost
 
     versions = {"corstone": __version__, **(program.versions if program else {})}
+    counters = dict(capture.counters) if capture else {}
+    if program is not None:
+        counters |= npu_cost(program.pte, program.target, counters)
     if capture is not None:
         versions[capture.executor.kind] = str(capture.executor)
     return CaseRecord(
@@ -462,7 +466,7 @@ def _record(request: CheckRequest, verdict: Verdict, capture: Capture | None, pr
         runner_sha256=capture.runner_sha256 if capture else "",
         seed=request.seed,
         capture=str(capture.folder) if capture else "",
-        counters=capture.counters if capture else {},
+        counters=counters,
         versions=versions,
         repro=request.repro,
     )
