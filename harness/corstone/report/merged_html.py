@@ -35,8 +35,8 @@ def write_html(merged: Merged, path: Path, *, title: str = "Corstone") -> None:
     red = sum(c.red for c in cases)
     head = {
         "title": title,
-        "device": _device(cases),
-        "answer": f"{'Red' if merged.red else 'Green'}: {red:,} of {len(cases):,} are red. {merged.final_line}",
+        "device": f"{merged.final_line}. {_device(cases)}",
+        "answer": f"{'Red' if merged.red else 'Green'}: {red:,} of {len(cases):,} tests are red",
         "problems": merged.problems,
         "notes": merged.notes,
         "facts": [[k, v] for k, v in sorted(merged.properties.items())],
