@@ -62,15 +62,25 @@ def _hashed(path: str, _mtime_ns: int, _size: int) -> str:
 
 
 def _built(image: BuiltImage) -> Path:
+    path = _build(image.board, str(cache_dir()))
+    if not path.is_file():  # somebody emptied the cache under a running process
+        _build.cache_clear()
+        path = _build(image.board, str(cache_dir()))
+    return path
+
+
+@lru_cache(maxsize=16)
+def _build(board: str, _cache: str) -> Path:
+    # Once per process: even finding out that the ELF is there asks the compiler for its version.
     try:
         build = importlib.import_module("corstone.firmware.build")
     except ImportError as error:
         raise ToolError(
-            f"our runner for {image.board} cannot be built: {error}",
+            f"our runner for {board} cannot be built: {error}",
             cause=Cause.MISSING_TOOL,
             hint="install the project with its 'firmware' extra",
         ) from error
-    path: Path = build.build(image.board)
+    path: Path = build.build(board)
     return path
 
 

@@ -44,6 +44,7 @@ class SimulatorProcess:
         self._env = dict(env) | {_MARK: self.boot_id}
         self._process: subprocess.Popen[bytes] | None = None
         self.console_fd = -1
+        self._gone = False
         # Called while waiting for the end: a simulator that prints its statistics must not block on a full terminal.
         self.pump: Callable[[float], None] = time.sleep
 
@@ -103,17 +104,17 @@ class SimulatorProcess:
 
     def survivors(self) -> list[int]:
         """Ids of the live processes of this boot: same session, or carrying its mark."""
+        if self._gone:
+            return []
         mark = f"{_MARK}={self.boot_id}".encode()
         found = []
         for name in os.listdir("/proc"):
-            if not name.isdigit():
-                continue
-            with contextlib.suppress(OSError):
-                stat = Path(f"/proc/{name}/stat").read_bytes().rpartition(b")")[2].split()
-                if stat[0] == b"Z":
-                    continue
+            if name.isdigit():
+                fields = _read(f"/proc/{name}/stat").rpartition(b")")[2].split()
                 # A recycled session id cannot be ours: ours stays reserved until the zombie is reaped at the end.
-                if int(stat[3]) == self.pid or mark in Path(f"/proc/{name}/environ").read_bytes():
+                if fields[:1] not in ([], [b"Z"]) and (
+                    int(fields[3]) == self.pid or mark in _read(f"/proc/{name}/environ")
+                ):
                     found.append(int(name))
         return found
 
@@ -126,7 +127,7 @@ class SimulatorProcess:
 
         Returns what it took: ``by-itself``, ``int``, ``term`` or ``kill``.
         """
-        if self.status() is not None and not self.survivors():
+        if self._ended():
             return "by-itself"
         for name, number, wait in (
             ("int", signal.SIGINT, self.deadlines.interrupt),
@@ -146,6 +147,11 @@ class SimulatorProcess:
             if self._wait(0.2) or time.monotonic() > end:
                 return
 
+    def _ended(self) -> bool:
+        """Whether the child and every descendant is gone; once true it stays so."""
+        self._gone = self._gone or (self.status() is not None and not self.survivors())
+        return self._gone
+
     def _signal(self, number: int) -> None:
         # By id, not by group: survivors() holds only what is ours, even after the group's number was given away.
         for pid in self.survivors():
@@ -155,8 +161,25 @@ class SimulatorProcess:
     def _wait(self, seconds: float) -> bool:
         end = time.monotonic() + seconds
         while True:
-            if self.status() is not None and not self.survivors():
+            if self._ended():
                 return True
             if time.monotonic() >= end:
                 return False
             self.pump(_POLL_S)
+
+
+def _read(path: str) -> bytes:
+    """A file of /proc, empty when the process is gone or not ours; plain calls, as there are hundreds a boot."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        parts = []
+        while part := os.read(fd, 1 << 16):
+            parts.append(part)
+        return b"".join(parts)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)

@@ -59,6 +59,8 @@ def classify(facts: BootFacts) -> tuple[Ending, tuple[str, ...]]:
 def incomplete(facts: BootFacts) -> list[str]:
     """What is missing for a complete run; empty for one that is."""
     log, lacking = facts.transcript, []
+    if facts.stopped == "not-started":
+        lacking.append("the simulator was not started")
     if not facts.finished:
         lacking.append("the target did not say that it was done")
     if len(facts.outputs) != len(facts.asked.outputs):
