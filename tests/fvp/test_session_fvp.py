@@ -165,9 +165,7 @@ Request = Callable[..., BootRequest]
 
 @pytest.fixture
 def request_for(tmp_path: Path) -> Request:
-    def make(
-        scenario: dict[str, Any], *, runner: str = "corstone-300", folder: str = "out", **more: Any
-    ) -> BootRequest:
+    def make(scenario: dict[str, Any], *, runner: str | None = None, folder: str = "out", **more: Any) -> BootRequest:
         install_fake(tmp_path / folder / "fvp", scenario)
         sizes = more.pop("inputs", (16,))
         (tmp_path / folder).mkdir(exist_ok=True)

@@ -34,7 +34,7 @@ from corstone.program import Program
 folder = Path(sys.argv[1])
 request = BootRequest(
     Program.load(folder / "program" / "program.json"), (bytes(16),), folder / "capture", provider="fvp",
-    fvp_dir=folder / "fvp", runner="corstone-300", runner_elf=folder / "runner.elf",
+    fvp_dir=folder / "fvp", runner_elf=folder / "runner.elf",
     preflight=False,
 )
 capture = boot(request)
