@@ -1,0 +1,58 @@
+"""A short run of the differential fuzzer: random networks through Vela, against the TOSA reference model."""
+
+from __future__ import annotations
+
+import pytest
+
+from corstone.emulator.npu.fuzz.compiler import CompileFailed, Compiler
+from corstone.emulator.npu.fuzz.differential import Outcome, judge, reference, run_case
+from corstone.emulator.npu.fuzz.known import known_divergence
+from corstone.emulator.npu.fuzz.networks import draw
+from corstone.emulator.npu.fuzz.special import condition, loop
+from corstone.targets import TARGETS
+
+pytest.importorskip("tosa_reference_model", reason="the TOSA tools are not installed")
+pytest.importorskip("ethosu.vela", reason="Vela is not installed")
+
+
+def test_random_networks_are_equal_on_every_target() -> None:
+    targets = list(TARGETS)
+    with Compiler() as compiler:
+        outcomes = [run_case(seed, targets[seed % len(targets)], compiler) for seed in range(900_000, 900_066)]
+    wrong = [case for case in outcomes if case.kind in ("different", "stopped") and not case.known]
+    equal = {case.target for case in outcomes if case.kind == "equal"}
+    assert wrong == []
+    assert equal == set(targets)
+
+
+def test_loops_and_conditions_are_equal_for_taken_and_fallen_through_branches() -> None:
+    networks = [*(loop(start) for start in (0, 1, 4, 5, 9)), condition(True), condition(False)]
+    with Compiler() as compiler:
+        for network in networks:
+            expected = reference(network)
+            assert expected is not None
+            blob = compiler.compile(network.graph, "ethos-u85-512", "Sram_Only")
+            assert judge(0, "ethos-u85-512", (), blob, network.inputs, expected).kind == "equal"
+
+
+def test_a_seed_is_one_network() -> None:
+    first, second = draw(12, "U85"), draw(12, "U85")
+    assert first.graph == second.graph
+    assert [x.tobytes() for x in first.inputs] == [x.tobytes() for x in second.inputs]
+
+
+def test_what_vela_refuses_is_named() -> None:
+    with Compiler() as compiler, pytest.raises(CompileFailed, match=r"\w+"):
+        compiler.compile(b"not a graph", "ethos-u55-128", "Sram_Only")
+
+
+def test_a_compiler_that_does_not_end_is_stopped() -> None:
+    network = draw(3, "U55")
+    with Compiler(deadline_s=0.0) as compiler, pytest.raises(CompileFailed, match="did not end"):
+        compiler.compile(network.graph, "ethos-u55-128", "Sram_Only")
+
+
+def test_only_a_listed_combination_explains_a_difference() -> None:
+    assert known_divergence(("slice", "conv"), "ethos-u55-128", "output 0") == "slice-window"
+    assert known_divergence(("conv", "add"), "ethos-u55-128", "output 0") == ""
+    assert Outcome(0, "ethos-u55-128", ("slice", "conv"), "equal").known == ""
