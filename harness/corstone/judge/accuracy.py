@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from corstone.judge.budget import EVERYWHERE, Budget
 from corstone.judge.codes import dequantize, real_values
-from corstone.judge.domain import Domain
 from corstone.judge.elements import InputView, worst_elements
 from corstone.judge.verdict import Comparison, RegionResult
 from corstone.program import QParams
@@ -43,15 +42,16 @@ def compare_accuracy(
     qparams: QParams | None,
     view: InputView | None,
     budgets: Sequence[Budget],
-    domain: Domain | None,
+    inside: npt.NDArray[np.bool_] | None,
 ) -> Accuracy:
     """One output against float64, both in the output's shape; ``budgets`` as ``Budget`` describes them.
 
-    With no budget the error is measured and nothing fails, which the note says.
+    ``inside`` [N] says which elements' inputs lie in the domain, None: all. With no budget the error is measured and
+    nothing fails, which the note says.
     """
     expected = saturated(reference.reshape(-1).astype(np.float64), qparams)
     device = real_values(got.reshape(-1), qparams)
-    judged = np.ones(device.size, np.bool_) if view is None or domain is None else domain.holds(view.values)
+    judged = np.ones(device.size, np.bool_) if inside is None else inside
     error = np.where(judged, error_lsb(expected, device, got.dtype, qparams), 0.0)
     allowed, region = _budget_of_each(view, budgets, device.size)
     regions = _regions(error, judged, region, budgets)

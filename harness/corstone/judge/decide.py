@@ -23,6 +23,7 @@ from corstone.judge import words
 from corstone.judge.accuracy import Accuracy, compare_accuracy
 from corstone.judge.bits import compare_bits
 from corstone.judge.budget import Budget, default_budget
+from corstone.judge.codes import real_values
 from corstone.judge.divergences import divergence_notes
 from corstone.judge.domain import Domain, DomainFinding, spoilt_codes
 from corstone.judge.elements import InputView, input_view
@@ -50,6 +51,18 @@ class _Case:
     notes: list[str] = field(default_factory=list)
     unpredictable: bool = False
 
+    def inside(self, output: int, domain: Domain | None) -> npt.NDArray[np.bool_] | None:
+        """Which elements have every input in the domain, where inputs and output correspond by position; else None."""
+        if domain is None or not self.inputs:
+            return None
+        count = self.device[output].size
+        qparams = list(self.program.input_qparams) or [None] * len(self.inputs)
+        if any(x.size != count or x.dtype.kind not in "fiu" for x in self.inputs):
+            return None
+        masks = [domain.holds(real_values(x.reshape(-1), q)) for x, q in zip(self.inputs, qparams, strict=True)]
+        result: npt.NDArray[np.bool_] = np.logical_and.reduce(masks)
+        return result
+
     def view(self, output: int) -> InputView | None:
         qparams = self.program.input_qparams[0] if self.program.input_qparams else None
         return input_view(self.inputs, qparams, self.device[output].size)
@@ -73,7 +86,7 @@ def judge(
     references: exact ones (table, tosa, vgf), ``float`` and ``fake-quantized``; at least one must have an answer.
     budgets: of the float comparison; none means ``default_budget`` where the output is quantized.
     stimulus: name of the inputs, for the words of the verdict.
-    domain: of a network with one input; None where the network did not say.
+    domain: of every input; None where the network did not say.
     findings: of the domain guard, or of any look at the lowered graph.
     operators: ``(operator, dtype)`` pairs of the TOSA graph, for known divergences.
     """
@@ -103,7 +116,7 @@ def judge(
         if reference.name not in (FLOAT, FAKE_QUANTIZED):
             _bits(case, reference)
     accuracy = _accuracy(case, usable, budgets, domain)
-    if domain is not None and not any(finding.fatal for finding in findings):
+    if domain is not None and domain.declared and not any(finding.fatal for finding in findings):
         _spoilt(case, accuracy, domain)
     return _decide(case, usable, accuracy, stimulus)
 
@@ -211,7 +224,7 @@ def _accuracy(
         chosen = list(budgets)
         if not chosen and qparams is not None:
             chosen = [default_budget(qparams.qmin, qparams.qmax)]
-        result = compare_accuracy(i, expected, got, qparams, case.view(i), chosen, domain)
+        result = compare_accuracy(i, expected, got, qparams, case.view(i), chosen, case.inside(i, domain))
         results.append(result)
         case.comparisons.append(result.comparison)
         if not result.comparison.passed:

@@ -18,12 +18,17 @@ from corstone.program import QParams
 
 @dataclass(frozen=True)
 class Domain:
-    """An interval of real input values; ``lo_open`` and ``hi_open`` say that the end itself is outside."""
+    """An interval of real input values; ``lo_open`` and ``hi_open`` say that the end itself is outside.
+
+    ``declared`` is False where nobody stated a domain and the range of the calibration inputs stands in for it: it then
+    says which inputs float is asked for, and is no ground for a finding.
+    """
 
     lo: float = -math.inf
     hi: float = math.inf
     lo_open: bool = False
     hi_open: bool = False
+    declared: bool = True
 
     def holds(self, values: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.bool_]:
         """Element-wise membership; NaN is outside."""

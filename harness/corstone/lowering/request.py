@@ -61,7 +61,8 @@ class LowerRequest:
     bits: 8 (int8) or 16 (int16 activations, int8 weights).
     policy: observer, fixed, edge_exact or upstream.
     inputs: example inputs; only shape and dtype matter where ``calibration`` is given. Empty: the network's own.
-    shapes: instead of ``inputs``, shapes of float32 inputs.
+    shapes: instead of ``inputs``, shapes of float32 inputs, filled with a ramp from -1 to 1: observers that see nothing
+        but zeros would give scales that mean nothing.
     calibration: input sets for the observers; empty: a registered network's own range, else the example inputs.
     seed: torch's seed while the module is made and exported.
     memory_mode, system_config, vela_flags: passed to Vela; None: ExecuTorch's default for the target.
@@ -99,7 +100,7 @@ class LowerRequest:
         if self.inputs:
             return tuple(np.ascontiguousarray(x) for x in self.inputs)
         if self.shapes:
-            return tuple(np.zeros(shape, np.float32) for shape in self.shapes)
+            return tuple(_ramp(shape) for shape in self.shapes)
         if ref.kind == NETWORK:
             return self.calibration_sets(ref)[0]
         return ()
@@ -113,7 +114,14 @@ class LowerRequest:
 
             shapes = self.shapes or tuple(x.shape for x in self.inputs)
             return (network(ref.where).calibration_inputs(self.bits, shapes),)
-        return (self.inputs,) if self.inputs else ()
+        if self.inputs:
+            return (self.inputs,)
+        return (tuple(_ramp(shape) for shape in self.shapes),) if self.shapes else ()
+
+
+def _ramp(shape: Shape) -> Array:
+    count = int(np.prod(shape))
+    return np.linspace(-1.0, 1.0, count).astype(np.float32).reshape(shape) if count > 1 else np.ones(shape, np.float32)
 
 
 def parse_source(source: str) -> SourceRef:

@@ -287,6 +287,15 @@ def test_inputs_removed_from_the_capture_are_said_to_be(make_case: Any) -> None:
     assert any("inputs are not in the capture any more" in note for note in got.notes)
 
 
+def test_a_range_that_stands_in_for_a_domain_is_no_ground_for_a_finding(make_case: Any, observer: Any) -> None:
+    case = make_case(np.linspace(-1, 1, 256), observer)
+    case.domain = Domain(-1.0, 1.0, declared=False)
+    assert verdict(case).cause is Cause.ACCURACY
+    outside = make_case(np.array([-1.5, 0.0, 1.0]))
+    outside.domain = Domain(-1.0, 1.0, declared=False)
+    assert verdict(outside).outcome is Outcome.PASSED
+
+
 def test_open_domain_leaves_its_ends_out(make_case: Any) -> None:
     case = make_case(np.array([-1.0, 0.0, 1.0]))
     case.domain = Domain(-1.0, 1.0, lo_open=True, hi_open=True)
