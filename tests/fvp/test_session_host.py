@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.fakes.fakes import install_fake, small_program
+from tests.fakes.fakes import dummy_runner, install_fake, small_program
 
 from corstone.boards.console import Waited
 from corstone.boards.deadlines import Deadlines, default_deadlines
@@ -44,7 +44,7 @@ print(capture.ending.outcome, capture.ending.cause)
 
 def prepare(folder: Path, steps: list[list[object]]) -> list[str]:
     install_fake(folder / "fvp", {"steps": steps})
-    (folder / "runner.elf").write_bytes(b"\x7fELF")
+    dummy_runner(folder, "semihosting")
     program = small_program(folder / "program")
     program.save(folder / "program" / "program.json")
     return [sys.executable, "-c", SCRIPT, str(folder)]
