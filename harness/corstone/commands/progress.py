@@ -29,7 +29,7 @@ class Lines:
         self.total = len(requests)
         self.finished: list[str] = []
         self._began = time.monotonic()
-        self._shown = False
+        self._shown = self._lowering = False
 
     def __enter__(self) -> Self:
         if not self.quiet:
@@ -50,6 +50,11 @@ class Lines:
                 self._line(f"[{len(self.finished)}/{self.total}] {doing:<9} {safe(case)}  {seconds:.2f} s")
         elif self.terminal:
             self._show(f"[{len(self.finished) + 1}/{self.total}] {safe(case)}: {_DOING.get(doing, doing)}")
+
+        elif not self.quiet and doing == "lower" and not self._lowering:
+            # A log has no line that changes: say once what the first minute of a cold run is spent on.
+            self._lowering = True
+            self._line("compiling what the cache does not hold")
 
     def _line(self, text: str) -> None:
         self._clear()

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from corstone.commands import report_build
+
 
 def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     """The subcommand and its actions."""
@@ -37,6 +39,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     merge.add_argument("--durations", type=Path, metavar="FILE", help="seconds by test, for pytest-split's next run")
     merge.add_argument("--title", default="Corstone")
 
+    report_build.add_action(actions)
+
     watch = actions.add_parser("watch", help="progress of a run, read from its ledgers")
     watch.add_argument("ledgers", type=Path, metavar="LEDGER_DIR")
     watch.add_argument("--every", type=float, default=2.0, metavar="SECONDS")
@@ -46,6 +50,8 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Do one action."""
+    if args.action == "build":
+        return report_build.run(args)
     return _merge(args) if args.action == "merge" else _watch(args)
 
 

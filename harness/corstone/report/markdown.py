@@ -14,7 +14,7 @@ from corstone.report import terminal
 from corstone.report.record import CaseRecord
 
 _MARK = {Outcome.PASSED: "✅", Outcome.SKIPPED: "⏭️", Outcome.FAILED: "❌"}
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~@&$-])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>!|~@&$])")  # list and heading signs have no effect inside a line
 _ROWS = 200
 _DETAILS = 20
 
