@@ -162,3 +162,19 @@ def test_deadlines_grow_with_provider_and_size() -> None:
     assert small.total < large.total
     assert default_deadlines("fvp", 3_000).total > small.total
     assert small.simulator_limit_s > small.total
+
+
+@pytest.mark.parametrize("ignores", [[], ["SIGINT", "SIGTERM"]], ids=["obedient", "stubborn"])
+def test_a_system_without_proc_stops_the_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ignores: list[str]
+) -> None:
+    monkeypatch.setattr("corstone.boards.process.HAS_PROC", False)
+    monkeypatch.setenv("CORSTONE_TEST_MARK", str(tmp_path))
+    script = install_fake(tmp_path, {"steps": [["ignore", ignores], ["fork", {"ignore": ignores}], ["hang", None]]})
+    deadlines = Deadlines(interrupt=0.5, terminate=0.5)
+    with SimulatorProcess([str(script)], tmp_path, dict(os.environ), deadlines) as process:
+        wait_for(lambda: len(marked(tmp_path)) >= 2, "the fake's start")
+        time.sleep(0.2)  # for the child to set its handlers
+        # Where nobody reaps orphans a zombie keeps the group's number, so that more than INT is tried.
+        assert process.stop() in ({"kill"} if ignores else {"int", "term", "kill"})
+    assert marked(tmp_path) == []

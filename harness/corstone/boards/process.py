@@ -23,6 +23,8 @@ from corstone.boards.deadlines import Deadlines
 
 _MARK = "CORSTONE_BOOT_ID"
 _POLL_S = 0.005
+# Without it (macOS) the boot's process group stands in for its processes.
+HAS_PROC = os.path.exists("/proc/self/stat")
 
 
 class LaunchFailed(Exception):
@@ -103,9 +105,11 @@ class SimulatorProcess:
         return total / ticks
 
     def survivors(self) -> list[int]:
-        """Ids of the live processes of this boot: same session, or carrying its mark."""
+        """Ids of the live processes of this boot: same session, or its mark; without /proc, minus the group's id."""
         if self._gone:
             return []
+        if not HAS_PROC:
+            return [-self.pid] if _group_lives(self.pid) else []
         mark = f"{_MARK}={self.boot_id}".encode()
         found = []
         for name in os.listdir("/proc"):
@@ -166,6 +170,16 @@ class SimulatorProcess:
             if time.monotonic() >= end:
                 return False
             self.pump(_POLL_S)
+
+
+def _group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # on macOS: only zombies are left
+        return False
+    return True
 
 
 def _read(path: str) -> bytes:

@@ -19,7 +19,8 @@ _SIMULATOR = re.compile(
     | Ethos-U\srev\s
     | \(C\)\sCOPYRIGHT\s | ALL\sRIGHTS\sRESERVED | All\sRights\sReserved | Copyright\s\d{4}-\d{4}\sARM\sLimited
     | Fast\sModels\s\[
-    | Info:\s | Warning:\s | WARNING:\s | Error:\s | Fatal:\s | \[warning\s\] | \[error\s | \[critical\]
+    | Info:\s(?:/OSCI|Simulation\s|[\w.]+:\s)
+    | Warning:\s | WARNING:\s | Error:\s | Fatal:\s | \[warning\s\] | \[error\s | \[critical\]
     | xterm:\s | GDBServer:\s | Iris\sserver\s
     | ---\s.*statistics: | -{40,}$
     | (?:Simulated|User|System|Wall)\stime\s+: | Performance\sindex\s+: | Memory\shighwater\smark\s+:

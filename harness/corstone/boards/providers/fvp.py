@@ -114,7 +114,9 @@ def _below(folder: Path, name: str, depth: int) -> Iterator[Path]:
     if depth == 0:
         return
     try:
-        children = sorted(p for p in folder.iterdir() if p.is_dir() and not p.is_symlink())
+        children = sorted(
+            p for p in folder.iterdir() if not p.name.startswith(".") and p.is_dir() and not p.is_symlink()
+        )
     except OSError:
         return
     for child in children:
