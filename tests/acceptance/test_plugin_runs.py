@@ -286,6 +286,15 @@ def test_a_required_fvp_makes_the_emulator_red(tmp_path: Path) -> None:
     assert project.run_pytest(tmp_path, "--corstone-require-fvp", "-k", "test_a").returncode == 0
 
 
+def test_a_report_that_cannot_be_written_is_said_and_red(tmp_path: Path) -> None:
+    project.write_project(tmp_path, 'def test_a(corstone):\n    corstone.check("good")\n')
+    (tmp_path / "file").write_text("")
+    done = project.run_pytest(tmp_path, "--corstone-junit", "file/j.xml")
+    assert done.returncode == 1
+    assert "cannot write" in done.stdout
+    assert "INTERNALERROR" not in done.stdout
+
+
 def test_the_same_network_twice_has_two_folders_and_two_entries(tmp_path: Path) -> None:
     tests = """
         def test_a(corstone):
