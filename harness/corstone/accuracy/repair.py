@@ -26,6 +26,10 @@ def for_domain(function: Unary, bits: int) -> str:
 
 def for_nodes(function: Unary) -> str:
     """For int16 nodes outside the domain."""
+    if 0.0 in function.poles:
+        return (
+            "use the policy 'segmented', or clamp the input at least 128 codes off the pole: a node always lies on it"
+        )
     if function.name in OPERATORS:
         return "use the policy 'fixed', whose outermost nodes lie inside, or 'segmented', which has no such node"
     return "use the policy 'segmented', which has no such node, or 'fixed', which puts the end of the domain on a node"

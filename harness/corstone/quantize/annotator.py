@@ -5,7 +5,8 @@ Use it in any flow of your own::
     quantizer = EthosUQuantizer(spec).set_global(config)
     quantizer.add_quantizer(DomainQuantizer("edge_exact", 8, config))
 
-It annotates the operators of ``operators.OPERATORS`` and nothing else; with ``edge_exact`` and ``segmented`` also graph
+It annotates the operators of ``operators.OPERATORS``, with ``fixed`` and ``edge_exact`` also every other operator that
+has a restricted domain (``derived``), and nothing else; with ``edge_exact`` and ``segmented`` also graph
 inputs that feed only such operators, so that the value is quantized once, with the parameters that make the edges
 exact. Needs torch.
 """
@@ -26,6 +27,7 @@ from torchao.quantization.pt2e.quantizer import (
 )
 from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 
+from corstone.quantize.domain_observer import derived_spec, restricted
 from corstone.quantize.operators import OPERATORS, FixedInput
 from corstone.quantize.policies import Policy, input_parameters, output_scale, policy
 
@@ -52,8 +54,13 @@ class DomainQuantizer(Quantizer, QuantizerReporterUser):
     def annotate(self, model: Any) -> Any:
         """Annotate in place; nodes that another quantizer has taken are left alone."""
         for node in model.graph.nodes:
+            if node.op != "call_function" or Q_ANNOTATION_KEY in node.meta:
+                continue
             name = _NAME_OF_TARGET.get(node.target)
-            if name is None or Q_ANNOTATION_KEY in node.meta or not _is_float(node.args[0]):
+            if name is None:
+                self._annotate_derived(node)
+                continue
+            if not _is_float(node.args[0]):
                 continue
             qspec = self._input_spec(name)
             _mark(node, {node.args[0]: qspec}, self._output_spec(name, node))
@@ -98,6 +105,18 @@ class DomainQuantizer(Quantizer, QuantizerReporterUser):
         if stated and Q_ANNOTATION_KEY not in result.meta:
             others = {source: self.config.get_input_act_qspec() for source in result.all_input_nodes}
             _mark(result, others | stated, None)
+
+    def _annotate_derived(self, node: Any) -> None:
+        """Operators without stated parameters: ``fixed`` and ``edge_exact`` derive them from domain and calibration."""
+        row = restricted(node)
+        if row is None or self.policy not in (Policy.FIXED, Policy.EDGE_EXACT) or not _is_float(node.args[0]):
+            return
+        qspec = derived_spec(row.domain, self.config.get_input_act_qspec())
+        _mark(node, {node.args[0]: qspec}, self.config.get_output_act_qspec(node))
+        self.report_accept([node])
+        source = node.args[0]
+        if source.op == "placeholder" and len(source.users) == 1 and Q_ANNOTATION_KEY not in source.meta:
+            _mark(source, {}, qspec)
 
     def _annotate_source(self, source: Any, qspec: Any) -> None:
         # A graph input would be observed by the global quantizer, and requantized before the operator: 1.0 would

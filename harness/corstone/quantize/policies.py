@@ -1,12 +1,12 @@
 """Policies: where the input parameters of an operator with a restricted domain come from.
 
 ``observer``    the observed range, as before ExecuTorch's pull request 18288; can reach outside the domain
-``fixed``       stated in advance, the domain's span over 2^bits
+``fixed``       stated in advance, the domain's span over 2^bits; for all but acos, asin and atanh derived (``derived``)
 ``edge_exact``  int8 only: the ends of the domain and 0 are codes
 ``segmented``   int16 only: the ends and 0 are codes, and steep operators become tables that follow them (``segments``)
 ``upstream``    ExecuTorch's own annotator, untouched
 
-All other operators are ExecuTorch's in every policy. Plain data; the graph work is in ``annotator``.
+Operators without a restricted domain are ExecuTorch's in every policy. Plain data; the graph work is in ``annotator``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from corstone.quantize.operators import OPERATORS, FixedInput, check_bits, opera
 # clamped to it. Its own operator tests pass this value, too. For int8 it is the default.
 OBSERVER_EPS = 2.0**-16
 
-# Raise when ``segments`` plans other tables for the same function.
+# Raise when ``segments`` plans other tables for the same function, or ``derived`` other parameters for the same domain.
 PLANNER = 1
+DERIVED = 1
 
 
 class Policy(StrEnum):
@@ -97,7 +98,7 @@ def output_scale(op: str, chosen: Policy) -> float | None:
 def fingerprint(chosen: Policy, bits: int) -> str:
     """All numbers the policy decides, as text: part of a cache key, so that another scale is another program."""
     rows = (f"{name}:{input_parameters(name, bits, chosen)!r}" for name in sorted(OPERATORS))
-    planner = ""
+    planner = f"/derived={DERIVED}" if chosen in (Policy.FIXED, Policy.EDGE_EXACT) else ""
     if chosen is Policy.SEGMENTED:
         planner = f"/segments={PLANNER}/" + ",".join(f"{output_scale(name, chosen)!r}" for name in sorted(OPERATORS))
     return f"{chosen.value}/{bits}/eps={OBSERVER_EPS!r}{planner}/" + ";".join(rows)

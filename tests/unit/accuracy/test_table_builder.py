@@ -13,10 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit.accuracy.making import table
 
-from corstone.accuracy.finding import Kind
+from corstone.accuracy.finding import Kind, Severity
 from corstone.accuracy.guard import guard_table
 from corstone.accuracy.tables import exact_entries
 from corstone.program import QParams
+from corstone.quantize.derived import derive
+from corstone.quantize.domains import UNARY
 
 pytestmark = pytest.mark.slow  # importing ExecuTorch takes ten seconds
 
@@ -97,3 +99,15 @@ def test_the_builder_of_today_has_no_flat_end_and_no_lost_bits(builder: Any) -> 
     small = QParams(1 / 4096, 0, -32767, 32767, "int16")
     built, shift = make.generate_16_bit_table_values(functions["sigmoid"], quant_args(source), quant_args(small))
     assert (int(built.max()), shift) == (4095, -7)
+
+
+def test_a_raised_qmin_gives_the_int16_table_of_another_function(builder: Any) -> None:
+    """Found by the guard: the int16 builder spreads its nodes over qmin..qmax, as the int8 one did before its fix."""
+    make, functions = builder
+    source, target = QParams(1 / 8064, 0, 8064, 32767, "int16"), QParams(6e-5, 0, -32767, 32767, "int16")
+    built, _ = make.generate_16_bit_table_values(functions["acosh"], quant_args(source), quant_args(target))
+    use = replace(table("acosh", source, target), entries=built.numpy().astype(np.int64))
+    (found,) = (f for f in guard_table(use) if f.kind is Kind.WRONG_ENTRY)
+    assert found.severity is Severity.ERROR
+    # The derived parameters keep away from it.
+    assert derive(UNARY["acosh"].domain, 16, 1.0, 4.0).qmin == -32767
