@@ -7,6 +7,7 @@ when its standard input closes: then the parent is gone. Kinds of request are ro
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -36,8 +37,10 @@ class Server:
         if self._builder is None:
             with run.stage("import"):
                 from corstone.lowering.build import Builder
+                from corstone.lowering.speed import spare_repeated_work
 
                 self._builder = Builder()
+                spare_repeated_work()
         return self._builder
 
 
@@ -123,6 +126,7 @@ def serve(folder: Path) -> None:
         except MemoryError:
             result = {"error": _error(StageError("the compile child ran out of memory"))}
         write_whole(folder / f"result-{index}.json", json.dumps(result))
+        gc.collect()
 
 
 def _end_with_parent() -> None:

@@ -42,7 +42,11 @@ class Job:
 Answer = dict[str, Any] | HarnessError
 
 
-def run_jobs(jobs: Sequence[Job], work: Path) -> list[Answer]:
+# The folder is appended.
+COMMAND = (sys.executable, "-P", "-X", "faulthandler", "-m", "corstone.lowering.child")
+
+
+def run_jobs(jobs: Sequence[Job], work: Path, command: Sequence[str] = COMMAND) -> list[Answer]:
     """Run the jobs, one after the other, in as few children as crashes and deadlines allow.
 
     Returns one answer per job: what the child wrote, or the error that ended it. A child that dies takes only the job
@@ -52,16 +56,16 @@ def run_jobs(jobs: Sequence[Job], work: Path) -> list[Answer]:
     while len(answers) < len(jobs):
         folder = work / f"child-{len(answers)}"
         folder.mkdir()
-        answers += _run_child(jobs[len(answers) :], folder)
+        answers += _run_child(jobs[len(answers) :], folder, command)
     return answers
 
 
-def _run_child(jobs: Sequence[Job], folder: Path) -> list[Answer]:
+def _run_child(jobs: Sequence[Job], folder: Path, command: Sequence[str]) -> list[Answer]:
     _write_jobs(jobs, folder)
     log = folder / "child.log"
     with log.open("wb") as output:
         child = subprocess.Popen(
-            [sys.executable, "-P", "-X", "faulthandler", "-m", "corstone.lowering.child", str(folder)],
+            [*command, str(folder)],
             stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,

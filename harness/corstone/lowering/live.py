@@ -16,7 +16,7 @@ from corstone.errors import StageError
 
 
 def export_module(module: Any, example_inputs: Sequence[Any], folder: Path) -> Path:
-    """Export ``module`` on ``example_inputs`` (tensors) into ``folder``; returns the file, named after its class.
+    """Export ``module`` on ``example_inputs`` (tensors or arrays) into ``folder``; the file is named after its class.
 
     Raises
     ------
@@ -28,7 +28,7 @@ def export_module(module: Any, example_inputs: Sequence[Any], folder: Path) -> P
 
     training = module.training
     try:
-        exported = torch.export.export(module.eval(), tuple(example_inputs))
+        exported = torch.export.export(module.eval(), tuple(torch.as_tensor(x) for x in example_inputs))
     except Exception as error:
         raise StageError(
             f"the stage 'export' failed: torch.export cannot export {type(module).__name__}: "

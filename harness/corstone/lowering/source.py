@@ -37,16 +37,24 @@ class Dependencies:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Files opened and modules imported inside belong to the source."""
-        before = set(sys.modules)
+        """Files opened and modules imported inside belong to the source.
+
+        Afterwards its modules are forgotten and the import path is as before: the next source may bring others of the
+        same names, or the same ones changed.
+        """
+        modules, path = set(sys.modules), list(sys.path)
         self._opened.clear()
         self._active = True
         try:
             yield
         finally:
             self._active = False
-            for name in set(sys.modules) - before:
-                self._opened.add(str(getattr(sys.modules[name], "__file__", None) or ""))
+            sys.path[:] = path
+            for name in set(sys.modules) - modules:
+                file = str(getattr(sys.modules[name], "__file__", None) or "")
+                self._opened.add(file)
+                if file and not self._foreign(Path(file).resolve()):
+                    del sys.modules[name]
 
     def files(self) -> list[Path]:
         """The files, sorted; those that are gone again are left out."""

@@ -19,6 +19,15 @@ from corstone.program import Provenance
 STAGES = ("source", "export", "quantize", "tosa", "vela", "pte")
 
 
+_WORDS = 500
+
+
+def _first(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
 @dataclass(frozen=True)
 class Artifact:
     """An immutable file and how it was made."""
@@ -58,9 +67,11 @@ class Run:
             raise
         # SystemExit: Vela's command line leaves by it. Anything else a tool may raise is the stage's failure.
         except (Exception, SystemExit) as error:
-            lines = "".join(traceback.format_exception(error)).splitlines()
+            # Pass managers wrap what went wrong; the first exception of the chain says it.
+            first = _first(error)
+            lines = "".join(traceback.format_exception(first)).splitlines()
             raise StageError(
-                f"the stage '{name}' failed: {type(error).__name__}: {str(error).strip() or 'no message'}",
+                f"the stage '{name}' failed: {type(first).__name__}: {str(first).strip()[:_WORDS] or 'no message'}",
                 hint="the traceback's end is the tool's own; 'corstone doctor' shows the versions",
                 evidence={"stage": name, "traceback": "\n" + "\n".join(lines[-12:])},
             ) from error
