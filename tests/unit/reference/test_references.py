@@ -1,0 +1,196 @@
+"""The references on lowered programs: every code, every operator, and what each says when it cannot answer."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit.conftest import NETWORKS, Programs
+
+from corstone.causes import Cause
+from corstone.errors import ConfigError, ToolError
+from corstone.judge.reference import Status
+from corstone.program import Program
+from corstone.reference import answers, domain_findings, operators_of, references, table, tosa
+from corstone.reference.graph import parse_graph, read_graph
+from corstone.reference.operators import Unpredictable
+from corstone_models.stimuli import stimulus_sets
+
+
+def every_code(bits: int) -> Any:
+    return np.arange(-(1 << bits - 1), 1 << bits - 1).astype({8: np.int8, 16: np.int16}[bits])
+
+
+def acos(x: Any) -> Any:
+    """Codes of an observer reach outside the domain; there is no value there."""
+    with np.errstate(invalid="ignore"):
+        return np.arccos(x.astype(np.float64))
+
+
+def every_value(program: Program) -> tuple[Any, ...]:
+    ((inputs),) = stimulus_sets("codes", program)
+    return inputs
+
+
+@pytest.mark.parametrize("policy", ["fixed", "observer"])
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("network", NETWORKS)
+def test_table_is_the_tosa_reference_model_on_every_code(
+    programs: Programs, network: str, bits: int, policy: str
+) -> None:
+    path = programs(network, bits, policy).tosa[0]
+    codes = every_code(bits)
+    ours = table.run(read_graph(path), [codes]).outputs[0]
+    theirs = tosa.run(path, [codes])[0]
+    assert ours.size == 1 << bits
+    assert ours.dtype == theirs.dtype
+    assert np.array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_whole_program_references_agree_and_keep_the_delegate_calls(programs: Programs, bits: int) -> None:
+    program = programs("acos", bits, "fixed")
+    found = answers(program, every_value(program))
+    assert {name: a.result.status for name, a in found.items()} == dict.fromkeys(("table", "tosa", "float"), Status.OK)
+    table_answer, tosa_answer, real = found["table"], found["tosa"], found["float"]
+    (output,) = table_answer.result.outputs
+    assert output.dtype == np.float32
+    assert output.shape == program.outputs[0].shape
+    assert output.tobytes() == tosa_answer.result.outputs[0].tobytes()
+    (call,) = table_answer.calls
+    assert call.inputs[0].dtype == every_code(bits).dtype
+    taken = program.output_qparams[0]
+    assert taken is not None
+    steps = (call.outputs[0].astype(np.float32) - taken.zero_point) * np.float32(taken.scale)
+    assert np.array_equal(steps.reshape(output.shape), output)
+    assert real.result.outputs[0].dtype == np.float64
+    (x,) = every_value(program)
+    assert np.array_equal(real.result.outputs[0], acos(x), equal_nan=True)
+
+
+def test_float_and_fake_quantized_of_a_graph_come_from_the_child(programs: Programs) -> None:
+    program = programs("acos", 8, "fixed")
+    # As a program of one's own: the registered numpy function is not asked.
+    own = replace(program, source="")
+    inputs = every_value(program)
+    found = references(own, inputs, ("table", "float", "fake-quantized"))
+    assert found["float"].outputs[0].dtype == np.float64
+    assert np.allclose(found["float"].outputs[0], acos(inputs[0]), rtol=0, atol=1e-12, equal_nan=True)
+    # int8 tables hold what the quantized module computes.
+    assert np.array_equal(found["fake-quantized"].outputs[0], found["table"].outputs[0])
+
+
+def test_zeros_are_answered_like_anything_else(programs: Programs) -> None:
+    program = programs("asin", 8, "fixed")
+    found = references(program, (np.zeros(256, np.float32),))
+    for result in found.values():
+        assert result.status is Status.OK
+        assert not result.outputs[0].any()
+
+
+def steep(program: Program, folder: Path) -> Program:
+    """The program with a table that jumps by 65,535 from one node to the next."""
+    path = folder / "steep.tosa"
+    graph = read_graph(program.tosa[0])
+    (name,) = [op.inputs[1] for op in graph.ops if op.name == "TABLE"]
+    nodes = graph.constant(name)
+    changed = nodes.copy()
+    changed[100], changed[101] = -32768, 32767
+    data = program.tosa[0].read_bytes()
+    assert data.count(nodes.tobytes()) == 1
+    path.write_bytes(data.replace(nodes.tobytes(), changed.tobytes()))
+    return replace(program, tosa=(path,))
+
+
+def test_both_references_call_a_slope_outside_int16_unpredictable(programs: Programs, tmp_path: Path) -> None:
+    program = steep(programs("acos", 16, "fixed"), tmp_path)
+    with pytest.raises(Unpredictable, match="slope"):
+        table.run(read_graph(program.tosa[0]), [every_code(16)])
+    for _ in range(2):  # the second time from the cache
+        with pytest.raises(Unpredictable, match="TOSA_UNPREDICTABLE"):
+            tosa.run(program.tosa[0], [every_code(16)])
+    found = references(program, every_value(program), ("table", "tosa"))
+    assert {r.status for r in found.values()} == {Status.UNPREDICTABLE}
+
+
+def test_a_program_without_its_graph_has_no_exact_reference(programs: Programs) -> None:
+    program = replace(programs("acos", 8, "fixed"), tosa=())
+    found = references(program, every_value(program))
+    assert found["table"].status is found["tosa"].status is Status.UNAVAILABLE
+    assert "without its TOSA graph" in found["table"].message
+    assert found["float"].status is Status.OK
+
+
+def test_unknown_references_are_refused(programs: Programs) -> None:
+    with pytest.raises(ConfigError, match="no such reference"):
+        references(programs("acos", 8, "fixed"), (), ("golden",))
+
+
+@pytest.mark.parametrize("wrong", ["count", "shape", "dtype"])
+def test_inputs_that_do_not_fit_are_an_error_of_the_reference(programs: Programs, wrong: str) -> None:
+    program = programs("acos", 8, "fixed")
+    inputs: tuple[Any, ...] = {
+        "count": (),
+        "shape": (np.zeros(255, np.float32),),
+        "dtype": (np.zeros(256, np.float64),),
+    }[wrong]
+    result = references(program, inputs, ("table",))["table"]
+    assert result.status is Status.ERROR
+    assert "the program" in result.message
+
+
+def test_a_graph_cut_anywhere_is_refused_by_name(programs: Programs) -> None:
+    data = programs("acos", 8, "fixed").tosa[0].read_bytes()
+    for size in range(0, len(data), 64):
+        with pytest.raises(ConfigError) as error:
+            parse_graph(data[:size])
+        assert error.value.cause is Cause.BAD_PROGRAM
+    with pytest.raises(ConfigError, match="bytes 4-7"):
+        parse_graph(data[:4] + b"ASOT" + data[8:])
+
+
+def test_the_reference_model_that_crashes_is_a_tool_error(
+    programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = tmp_path / "site" / "tosa_reference_model"
+    fake.mkdir(parents=True)
+    (fake / "__init__.py").write_text("import os\nprint('assertion failed', flush=True)\nos.abort()\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    monkeypatch.setenv("CORSTONE_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(ToolError, match="SIGABRT") as error:
+        tosa.run(programs("acos", 8, "fixed").tosa[0], [every_code(8)])
+    assert error.value.cause is Cause.REFERENCE
+    assert "assertion failed" in str(error.value)
+
+
+def test_a_damaged_answer_of_the_model_is_computed_again(programs: Programs, empty_cache: Path) -> None:
+    path = programs("acos", 8, "fixed").tosa[0]
+    first = tosa.run(path, [every_code(8)])[0]
+    (kept,) = empty_cache.glob("lowering/tosa/*/*/out-0.npy")
+    kept.write_bytes(kept.read_bytes()[:-1] + b"\x55")
+    assert np.array_equal(tosa.run(path, [every_code(8)])[0], first)
+    shutil.rmtree(empty_cache)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_findings_name_codes_outside_the_domain(programs: Programs, network: str) -> None:
+    for bits in (8, 16):
+        program = programs(network, bits, "fixed")
+        assert domain_findings(program, every_value(program)) == ()
+    int8, int16 = programs(network, 8, "observer"), programs(network, 16, "observer")
+    (finding,) = domain_findings(int8, every_value(int8))
+    assert finding.fatal
+    assert "1 input codes from -128" in finding.message
+    (finding,) = domain_findings(int16, every_value(int16))
+    assert finding.fatal
+    assert "254 input codes" in finding.message
+    (harmless,) = domain_findings(int8, (np.zeros(256, np.float32),))
+    assert not harmless.fatal
+
+
+def test_operators_of_a_program(programs: Programs) -> None:
+    assert operators_of(programs("acos", 8, "fixed")) == (("RESCALE", "int8"), ("TABLE", "int8"))
