@@ -11,6 +11,7 @@ import pytest
 from corstone.errors import HarnessError
 from corstone.lowering import LowerRequest, lower_all
 from corstone.program import Program
+from corstone_models.stimuli import upstream
 
 NETWORKS = ("acos", "asin", "atanh")
 # (network, bits, policy): what tests ask ``programs`` for.
@@ -20,6 +21,16 @@ CASES = [
     for network in NETWORKS
     for bits in (8, 16)
     if (bits, policy) != (16, "edge_exact")
+]
+
+# The same networks in the shapes of ExecuTorch's own test data (``corstone_models.stimuli.upstream``), fixed policy.
+UPSTREAM = [
+    ("acos", 8, "edge_cases"),
+    ("acos", 16, "2d_batch"),
+    ("acos", 8, "4d_random"),
+    ("asin", 8, "ones"),
+    ("asin", 16, "pos_rand"),
+    ("atanh", 8, "near_bounds"),
 ]
 
 Programs = Callable[[str, int, str], Program]
@@ -51,12 +62,16 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def lowered(session_cache: Path) -> dict[tuple[str, int, str], Program]:
-    """All programs of ``CASES``."""
+    """All programs of ``CASES``, and of ``UPSTREAM`` by the data's name."""
+    requests = [LowerRequest(network, bits=bits, policy=policy) for network, bits, policy in CASES]
+    requests += [
+        LowerRequest(network, bits=bits, shapes=(upstream(network)[data].shape,)) for network, bits, data in UPSTREAM
+    ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CORSTONE_CACHE", str(session_cache))
-        results = lower_all([LowerRequest(network, bits=bits, policy=policy) for network, bits, policy in CASES])
+        results = lower_all(requests)
     programs: dict[tuple[str, int, str], Program] = {}
-    for case, result in zip(CASES, results, strict=True):
+    for case, result in zip(CASES + UPSTREAM, results, strict=True):
         if isinstance(result, HarnessError):
             raise result
         programs[case] = result

@@ -16,8 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from corstone.causes import Cause
 from corstone.errors import ConfigError, ToolError
 from corstone.lowering.keys import file_sha256
@@ -137,6 +135,9 @@ class Store:
         ------
         ToolError: somebody else held it until the deadline.
         """
+        # Only a cold run locks; importing this takes as long as the whole warm lookup.
+        from filelock import FileLock, Timeout
+
         with disk_errors(self.root):
             folder = self.root / "locks"
             folder.mkdir(parents=True, exist_ok=True)

@@ -66,8 +66,10 @@ def _lower(server: Server, data: dict[str, Any], arrays: Arrays, run: Run) -> di
 
 
 def _evaluate(server: Server, data: dict[str, Any], arrays: Arrays, run: Run) -> dict[str, Any]:
-    # The builder is not needed, its imports are: saved graphs hold operators that ExecuTorch registers.
-    server.builder(run)
+    # Saved graphs hold torch's operators and the quantize and dequantize ones; ExecuTorch is not needed for these.
+    del server
+    with run.stage("import"):
+        import torch.ao.quantization.fx._decomposed  # noqa: F401  registers them
     with run.stage("evaluate"):
         from corstone.lowering.evaluate import evaluate
 

@@ -17,8 +17,10 @@ from corstone.lowering.keys import tool_versions
 from corstone.program import Program
 from corstone.reference import floating, table, tosa
 from corstone.reference.graph import read_graph
+from corstone.reference.kept import kept
 from corstone.reference.operators import Unpredictable
 from corstone.reference.plan import CallRecord, PlanRun, run_plan
+from corstone.reference.table import graph_inputs
 
 Array = npt.NDArray[Any]
 DEFAULT = ("table", "tosa", FLOAT)
@@ -44,7 +46,7 @@ def answers(program: Program, inputs: Sequence[Array], names: Sequence[str] = DE
     Parameters
     ----------
     inputs: one array per program input, its dtype and logical shape.
-    names: of table, tosa, float, fake-quantized.
+    names: of table, tosa, vgf, float, fake-quantized.
 
     Raises
     ------
@@ -105,6 +107,17 @@ def _tosa_call(program: Program, number: int, inputs: Sequence[Array]) -> Sequen
     return tosa.run(program.tosa[number], inputs)
 
 
+def _vgf_call(program: Program, number: int, inputs: Sequence[Array]) -> Sequence[Array]:
+    from corstone.vgf import TensorType, run_graph
+
+    path = program.tosa[number]
+    graph = read_graph(path)
+    shaped = tuple(graph_inputs(graph, inputs).values())
+    tensors = [graph.tensors[name] for name in graph.outputs]
+    types = [TensorType(t.shape, t.dtype) for t in tensors]
+    return kept("vgf", path, shaped, tool_versions()["tosa"], lambda: run_graph(path, shaped, types))
+
+
 def _real(name: str, program: Program, inputs: Sequence[Array]) -> Answer:
     if name == FLOAT and program.source.startswith("network:"):
         version = f"numpy {np.__version__}"
@@ -113,10 +126,15 @@ def _real(name: str, program: Program, inputs: Sequence[Array]) -> Answer:
     return Answer(ReferenceResult(name, tuple(floating.run(program, inputs, name)), version=version))
 
 
-_DELEGATES: dict[str, Callable[..., Sequence[Array]]] = {"table": _table_call, "tosa": _tosa_call}
+_DELEGATES: dict[str, Callable[..., Sequence[Array]]] = {
+    "table": _table_call,
+    "tosa": _tosa_call,
+    "vgf": _vgf_call,
+}
 _REFERENCES: dict[str, Callable[[Program, Sequence[Array]], Answer]] = {
     "table": lambda program, inputs: _through_plan("table", program, inputs),
     "tosa": lambda program, inputs: _through_plan("tosa", program, inputs),
+    "vgf": lambda program, inputs: _through_plan("vgf", program, inputs),
     FLOAT: lambda program, inputs: _real(FLOAT, program, inputs),
     FAKE_QUANTIZED: lambda program, inputs: _real(FAKE_QUANTIZED, program, inputs),
 }

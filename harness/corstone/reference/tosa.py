@@ -6,9 +6,7 @@ is a finding about the graph, told as ``Unpredictable``; it is kept, too.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from corstone.causes import Cause
-from corstone.errors import HarnessError, ToolError
-from corstone.lowering.cache import Store, cache_root
-from corstone.lowering.keys import array_digest, digest, file_sha256, tool_versions
+from corstone.errors import ToolError
+from corstone.lowering.keys import tool_versions
 from corstone.reference.graph import read_graph
+from corstone.reference.kept import kept
 from corstone.reference.operators import Unpredictable
 from corstone.reference.table import graph_inputs
 
@@ -40,23 +38,13 @@ def run(path: Path, inputs: Sequence[Array], *, cache: bool = True, timeout_s: f
     ToolError: the model is not installed, ended in an error, crashed, or ran longer than ``timeout_s`` seconds.
     ConfigError: inputs that do not fit the graph.
     """
-    graph = read_graph(path)
-    arrays = tuple(graph_inputs(graph, inputs).values())
-    store = Store(cache_root(), "tosa")
-    key = digest([file_sha256(path), array_digest(arrays), tool_versions()["tosa"]])
-    if cache and (folder := store.get(key)) is not None:
-        return _load(folder)
-    outputs, unpredictable = _run_model(path, arrays, timeout_s)
-    if cache:
-        # A cache that cannot be written costs time, not the answer.
-        with contextlib.suppress(HarnessError):
-            _keep(store, key, outputs, unpredictable)
-    if unpredictable:
-        raise Unpredictable(unpredictable)
-    return outputs
+    arrays = tuple(graph_inputs(read_graph(path), inputs).values())
+    if not cache:
+        return _run_model(path, arrays, timeout_s)
+    return kept("tosa", path, arrays, tool_versions()["tosa"], lambda: _run_model(path, arrays, timeout_s))
 
 
-def _run_model(path: Path, arrays: tuple[Array, ...], timeout_s: float) -> tuple[tuple[Array, ...], str]:
+def _run_model(path: Path, arrays: tuple[Array, ...], timeout_s: float) -> tuple[Array, ...]:
     """Run the model in a process of its own: it is native code that may abort, and it prints to standard output."""
     with tempfile.TemporaryDirectory(prefix="corstone-tosa-") as name:
         folder = Path(name)
@@ -90,7 +78,7 @@ def _run_model(path: Path, arrays: tuple[Array, ...], timeout_s: float) -> tuple
         return _answer(status, folder, path, printed)
 
 
-def _answer(status: dict[str, Any], folder: Path, path: Path, printed: str) -> tuple[tuple[Array, ...], str]:
+def _answer(status: dict[str, Any], folder: Path, path: Path, printed: str) -> tuple[Array, ...]:
     if status["status"] == "missing":
         raise ToolError(
             f"the TOSA reference model cannot be loaded: {status['message']}",
@@ -98,7 +86,7 @@ def _answer(status: dict[str, Any], folder: Path, path: Path, printed: str) -> t
             hint="pip install tosa-tools",
         )
     if status["status"] == "TOSA_UNPREDICTABLE":
-        return (), "the TOSA reference model ended with TOSA_UNPREDICTABLE"
+        raise Unpredictable("the TOSA reference model ended with TOSA_UNPREDICTABLE")
     if status["status"] != "TOSA_VALID":
         raise ToolError(
             f"the TOSA reference model ended with {status['status']} on {path.name}",
@@ -106,25 +94,8 @@ def _answer(status: dict[str, Any], folder: Path, path: Path, printed: str) -> t
             hint="its own words are in the evidence",
             evidence={"output": "\n" + "\n".join(printed.splitlines()[-20:])},
         )
-    return tuple(np.load(folder / f"out-{i}.npy", allow_pickle=False) for i in range(status["outputs"])), ""
+    return tuple(np.load(folder / f"out-{i}.npy", allow_pickle=False) for i in range(status["outputs"]))
 
 
 def _ending(status: int) -> str:
     return signal.Signals(-status).name if status < 0 else f"exit status {status}"
-
-
-def _keep(store: Store, key: str, outputs: tuple[Array, ...], unpredictable: str) -> None:
-    built = store.aside() / "entry"
-    built.mkdir()
-    for i, array in enumerate(outputs):
-        np.save(built / f"out-{i}.npy", array, allow_pickle=False)
-    (built / "status.json").write_text(json.dumps({"outputs": len(outputs), "unpredictable": unpredictable}))
-    store.publish(key, built)
-    shutil.rmtree(built.parent, ignore_errors=True)
-
-
-def _load(folder: Path) -> tuple[Array, ...]:
-    status = json.loads((folder / "status.json").read_text())
-    if status["unpredictable"]:
-        raise Unpredictable(status["unpredictable"])
-    return tuple(np.load(folder / f"out-{i}.npy", allow_pickle=False) for i in range(status["outputs"]))

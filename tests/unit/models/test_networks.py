@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.conftest import Programs
+from tests.unit.conftest import UPSTREAM, Programs
 
 from corstone.errors import ConfigError
 from corstone.judge.accuracy import compare_accuracy
 from corstone.judge.budget import Budget
 from corstone.judge.codes import quantize
 from corstone.judge.elements import input_view
-from corstone.lowering import LowerRequest, lower_all
 from corstone.program import Program
 from corstone.reference import references, table
 from corstone.reference.graph import read_graph
@@ -122,35 +120,11 @@ def test_observer_is_over_these_budgets(programs: Programs, name: str) -> None:
         assert any(over)
 
 
-UPSTREAM = [
-    ("acos", "edge_cases", 8),
-    ("acos", "2d_batch", 16),
-    ("acos", "4d_random", 8),
-    ("asin", "ones", 8),
-    ("asin", "pos_rand", 16),
-    ("atanh", "near_bounds", 8),
-    ("atanh", "rand_alt_shape", 16),
-]
-
-
-@pytest.fixture(scope="module")
-def shaped(session_cache: Path) -> list[Program]:
-    """Programs of the shapes of ``UPSTREAM``, all from one child."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CORSTONE_CACHE", str(session_cache))
-        results = lower_all(
-            [LowerRequest(name, bits=bits, shapes=(upstream(name)[data].shape,)) for name, data, bits in UPSTREAM]
-        )
-    assert all(isinstance(result, Program) for result in results), results
-    return [result for result in results if isinstance(result, Program)]
-
-
-@pytest.mark.parametrize("case", range(len(UPSTREAM)), ids=["-".join(map(str, case)) for case in UPSTREAM])
+@pytest.mark.parametrize(("name", "bits", "data"), UPSTREAM)
 def test_upstream_data_of_all_ranks_is_answered_exactly_and_within_budget(
-    shaped: list[Program], lowering_cache: Path, case: int
+    programs: Programs, name: str, bits: int, data: str
 ) -> None:
-    name, data, bits = UPSTREAM[case]
-    program, x = shaped[case], upstream(name)[data]
+    program, x = programs(name, bits, data), upstream(name)[data]
     found = references(program, (x,))
     output = found["table"].outputs[0]
     assert output.tobytes() == found["tosa"].outputs[0].tobytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -190,6 +191,37 @@ def test_findings_name_codes_outside_the_domain(programs: Programs, network: str
     assert "254 input codes" in finding.message
     (harmless,) = domain_findings(int8, (np.zeros(256, np.float32),))
     assert not harmless.fatal
+
+
+@pytest.fixture
+def users_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of the test's own that has the tools of the user's cache in it."""
+    users = Path(os.environ.get("CORSTONE_CACHE", Path.home() / ".cache" / "corstone"))
+    mine = tmp_path / "tools"
+    mine.mkdir()
+    for entry in users.iterdir() if users.is_dir() else ():
+        if entry.name != "lowering":
+            (mine / entry.name).symlink_to(entry)
+    monkeypatch.setenv("CORSTONE_CACHE", str(mine))
+
+
+def test_vgf_is_a_third_opinion_where_its_tools_are(
+    users_tools: None, lowered: dict[tuple[str, int, str], Program]
+) -> None:
+    program = lowered["acos", 8, "fixed"]
+    found = references(program, every_value(program), ("table", "vgf"))
+    if found["vgf"].status is Status.UNAVAILABLE:
+        pytest.skip(f"no VGF tools: {found['vgf'].message.splitlines()[0]}")
+    assert found["vgf"].outputs[0].tobytes() == found["table"].outputs[0].tobytes()
+
+
+def test_a_reference_whose_tools_are_missing_is_unavailable(
+    programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = programs("acos", 8, "fixed")
+    monkeypatch.setenv("CORSTONE_CACHE", str(tmp_path))
+    result = references(program, every_value(program), ("vgf",))["vgf"]
+    assert result.status is Status.UNAVAILABLE
 
 
 def test_operators_of_a_program(programs: Programs) -> None:
