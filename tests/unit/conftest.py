@@ -28,7 +28,6 @@ UPSTREAM = [
     ("acos", 8, "edge_cases"),
     ("acos", 16, "2d_batch"),
     ("acos", 8, "4d_random"),
-    ("asin", 8, "ones"),
     ("asin", 16, "pos_rand"),
     ("atanh", 8, "near_bounds"),
 ]

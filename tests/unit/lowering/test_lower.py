@@ -6,14 +6,13 @@ import itertools
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.unit.conftest import NETWORKS, Programs
 
-from corstone.errors import ConfigError, HarnessError, StageError
+from corstone.errors import ConfigError, StageError
 from corstone.formats.pte import read_pte
 from corstone.lowering import LowerRequest, lower_all
 from corstone.lowering.lower import program_store
@@ -53,62 +52,19 @@ NOT_A_MODULE = 5
 '''
 
 
-@dataclass
-class Rounds:
-    """Results by name of two batches: the second after files were changed and a program was damaged."""
-
-    first: dict[str, Program | HarnessError]
-    second: dict[str, Program | HarnessError]
-    damaged: bytes
-
-
-@pytest.fixture(scope="module")
-def rounds(tmp_path_factory: pytest.TempPathFactory) -> Rounds:
-    """Two children make all of this; each start costs seconds."""
-    base = tmp_path_factory.mktemp("networks")
-    folders = {name: base / name for name in ("comment", "sibling", "weights", "failing")}
-    for folder in folders.values():
-        folder.mkdir()
-        (folder / "net.py").write_text(NET)
-        (folder / "siblings.py").write_text("FACTOR = 2.0\n")
-        np.save(folder / "weights.npy", np.linspace(0.1, 0.4, 8, dtype=np.float32))
-    (base / "broken.py").write_text("import torch\nclass Net(torch.nn.Module:\n")
-    failing = folders["failing"] / "net.py"
-    eight = ((1, 8),)
-    requests = {
-        name: LowerRequest(
-            f"{folders[name] / 'net.py'}:Net", calibration=((np.ones((1, 8), np.float32),),), shapes=eight
-        )
-        for name in ("comment", "sibling", "weights")
-    } | {
-        "damaged": LowerRequest("acos", shapes=((4,),)),
-        "bad": LowerRequest(f"{failing}:Bad", shapes=eight),
-        "left": LowerRequest(f"{failing}:Left"),
-        "absent": LowerRequest(f"{failing}:Absent", shapes=eight),
-        "number": LowerRequest(f"{failing}:NOT_A_MODULE", shapes=eight),
-        "unknown": LowerRequest("nothing"),
-        "broken": LowerRequest(f"{base / 'broken.py'}:Net", shapes=eight),
-        "left-u85": LowerRequest(f"{failing}:Left", target="ethos-u85-256"),
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CORSTONE_CACHE", str(base / "cache"))
-        first = dict(zip(requests, lower_all(list(requests.values())), strict=True))
-        (folders["comment"] / "net.py").write_text(NET + "# a comment\n")
-        (folders["sibling"] / "siblings.py").write_text("FACTOR = 3.0\n")
-        np.save(folders["weights"] / "weights.npy", np.linspace(0.2, 0.5, 8, dtype=np.float32))
-        program = first["damaged"]
-        assert isinstance(program, Program), program
-        whole = program.pte.read_bytes()
-        program.pte.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-        again = {name: requests[name] for name in ("comment", "sibling", "weights", "damaged")}
-        second = dict(zip(again, lower_all(list(again.values())), strict=True))
-    return Rounds(first, second, whole)
+def write_network(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "net.py").write_text(NET)
+    (folder / "siblings.py").write_text("FACTOR = 2.0\n")
+    np.save(folder / "weights.npy", np.linspace(0.1, 0.4, 8, dtype=np.float32))
+    return folder / "net.py"
 
 
-def made(results: dict[str, Program | HarnessError], name: str) -> Program:
-    result = results[name]
-    assert isinstance(result, Program), result
-    return result
+def all_made(requests: dict[str, LowerRequest]) -> dict[str, Program]:
+    results = dict(zip(requests, lower_all(list(requests.values())), strict=True))
+    programs = {name: result for name, result in results.items() if isinstance(result, Program)}
+    assert programs.keys() == requests.keys(), results
+    return programs
 
 
 @pytest.mark.parametrize("bits", [8, 16])
@@ -154,56 +110,65 @@ def test_warm_lowering_imports_no_compiler(programs: Programs, lowering_cache: P
     assert Path(ended.stdout.strip()) == programs("acos", 8, "fixed").pte
 
 
-def test_operators_of_a_network_of_ones_own_are_quantized_as_the_policy_says(rounds: Rounds) -> None:
-    program = made(rounds.first, "comment")
-    assert program.network == "Net"
-    operators = {row["target"]: row for row in json.loads((program.pte.parent / "operators.json").read_text())}
-    assert operators["aten.acos.default"]["inputs"][0]["scale"] == 2 / 2**8
+def test_what_a_program_was_made_of_decides_whether_it_is_made_again(empty_cache: Path, tmp_path: Path) -> None:
+    files = {name: write_network(tmp_path / name) for name in ("comment", "sibling", "weights")}
+    calibration = ((np.ones((1, 8), np.float32),),)
+    requests = {
+        name: LowerRequest(f"{file}:Net", shapes=((1, 8),), calibration=calibration) for name, file in files.items()
+    }
+    requests["damaged"] = LowerRequest("acos", shapes=((4,),))
+    before = all_made(requests)
+    bytes_before = {name: program.pte.read_bytes() for name, program in before.items()}
+    assert before["comment"].network == "Net"
+    rows = json.loads((before["comment"].pte.parent / "operators.json").read_text())
+    (acos,) = [row for row in rows if row["target"] == "aten.acos.default"]
+    assert acos["inputs"][0]["scale"] == 2 / 2**8
+
+    files["comment"].write_text(NET + "# a comment\n")
+    (files["sibling"].parent / "siblings.py").write_text("FACTOR = 3.0\n")
+    np.save(files["weights"].parent / "weights.npy", np.linspace(0.2, 0.5, 8, dtype=np.float32))
+    whole = bytes_before["damaged"]
+    before["damaged"].pte.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    after = all_made(requests)
+
+    assert after["comment"].pte == before["comment"].pte, "a comment makes no other program"
+    for changed in ("sibling", "weights"):
+        assert after[changed].pte.read_bytes() != bytes_before[changed], f"{changed} is a part of the network"
+    assert after["damaged"].pte == before["damaged"].pte
+    assert after["damaged"].pte.read_bytes() == whole
+    assert program_store().damage(after["damaged"].pte.parent, thorough=True) is None
 
 
-def test_a_comment_makes_no_other_program(rounds: Rounds) -> None:
-    assert made(rounds.second, "comment").pte == made(rounds.first, "comment").pte
+def test_each_failure_is_told_by_itself_and_leaves_the_others(empty_cache: Path, tmp_path: Path) -> None:
+    file = write_network(tmp_path / "net")
+    (tmp_path / "broken.py").write_text("import torch\nclass Net(torch.nn.Module:\n")
+    eight = ((1, 8),)
+    bad, left, *refused = lower_all(
+        [
+            LowerRequest(f"{file}:Bad", shapes=eight),
+            LowerRequest(f"{file}:Left"),
+            LowerRequest(f"{file}:Absent", shapes=eight),
+            LowerRequest(f"{file}:NOT_A_MODULE", shapes=eight),
+            LowerRequest("nothing"),
+            LowerRequest(f"{tmp_path / 'broken.py'}:Net", shapes=eight),
+            LowerRequest(f"{file}:Net"),
+        ]
+    )
+    assert isinstance(bad, StageError)
+    assert "the stage 'export' failed" in bad.message
+    assert "this network cannot be exported" in bad.message
 
-
-@pytest.mark.parametrize("changed", ["sibling", "weights"])
-def test_a_module_or_file_that_the_network_reads_is_a_part_of_it(rounds: Rounds, changed: str) -> None:
-    assert made(rounds.second, changed).pte.read_bytes() != made(rounds.first, changed).pte.read_bytes()
-
-
-def test_a_damaged_program_is_made_again(rounds: Rounds) -> None:
-    program = made(rounds.second, "damaged")
-    assert program.pte == made(rounds.first, "damaged").pte
-    assert program.pte.read_bytes() == rounds.damaged
-    assert program_store().damage(program.pte.parent, thorough=True) is None
-
-
-def test_a_failure_names_its_stage_and_the_first_cause(rounds: Rounds) -> None:
-    error = rounds.first["bad"]
-    assert isinstance(error, StageError)
-    assert "the stage 'export' failed" in error.message
-    assert "this network cannot be exported" in error.message
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("absent", "has no attribute 'Absent'"),
-        ("number", "expected an nn.Module"),
-        ("unknown", "no such network"),
-        ("broken", "SyntaxError"),
-    ],
-)
-def test_a_source_that_is_no_network_is_the_callers_error(rounds: Rounds, name: str, words: str) -> None:
-    error = rounds.first[name]
-    assert isinstance(error, ConfigError)
-    assert words in error.message
-    assert error.exit_code == 2
-
-
-@pytest.mark.parametrize("name", ["left", "left-u85"])
-def test_what_stays_on_the_cpu_is_said_in_words(rounds: Rounds, name: str) -> None:
-    program = made(rounds.first, name)
-    words = " ".join(program.notes)
+    assert isinstance(left, Program), left
+    words = " ".join(left.notes)
     assert "2 delegates" in words
     assert "aten.fmod" in words
-    assert len(program.tosa) == len(read_pte(program.pte).ethos_u) == 2
+    assert len(left.tosa) == len(read_pte(left.pte).ethos_u) == 2
+
+    expected = ("has no attribute 'Absent'", "expected an nn.Module", "no such network", "SyntaxError")
+    for error, text in zip(refused, expected, strict=False):
+        assert isinstance(error, ConfigError)
+        assert text in error.message
+        assert error.exit_code == 2
+    own_inputs = refused[-1]
+    assert isinstance(own_inputs, Program), own_inputs
+    assert own_inputs.inputs[0].shape == (1, 8)
