@@ -111,7 +111,7 @@ def _write_program(front: Quantized, request: LowerRequest, ref: SourceRef, fold
             path = folder / f"delegate-{i}.tosa"
             path.write_bytes(flatbuffer)
             run.artifacts.append(artifact(path, "tosa", before, "executorch", {"target": request.target}))
-        run.notes += remainder_notes(delegated.edge, len(delegated.modules))
+        run.notes += remainder_notes(delegated.edge, len(delegated.modules), delegated.reasons)
     streams = []
     with run.stage("vela"):
         for i, flatbuffer in enumerate(delegated.tosa):

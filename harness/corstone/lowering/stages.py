@@ -21,6 +21,7 @@ import torch
 from executorch.backends.arm.arm_vela import VelaCompileResult, vela_compile
 from executorch.backends.arm.ethosu import EthosUCompileSpec, EthosUPartitioner
 from executorch.exir import EdgeCompileConfig, ExecutorchBackendConfig, to_edge_transform_and_lower
+from executorch.exir.backend.utils import WhyNoPartitionReporter
 from executorch.exir.lowered_backend_module import LoweredBackendModule
 
 from corstone.quantize.flow import quantize
@@ -52,6 +53,8 @@ class Delegated:
     edge: Any
     modules: tuple[Any, ...]
     flags: tuple[str, ...]
+    # What the partitioner said of nodes that it did not take: node name to reason.
+    reasons: dict[str, str]
 
     @property
     def tosa(self) -> tuple[bytes, ...]:
@@ -86,13 +89,14 @@ def to_tosa(quantized: Any, options: NpuOptions) -> Delegated:
         flags.append(list(args))
         return VelaCompileResult(tosa)
 
-    with _replaced_vela(held_back):
+    reasons: dict[str, str] = {}
+    with _replaced(ethosu_backend, "vela_compile", held_back), _noted_reasons(reasons):
         edge = to_edge_transform_and_lower(
             quantized,
             partitioner=[EthosUPartitioner(options.compile_spec())],
             compile_config=EdgeCompileConfig(_check_ir_validity=False),
         )
-    return Delegated(edge, tuple(_delegates(edge)), tuple(flags[0]) if flags else ())
+    return Delegated(edge, tuple(_delegates(edge)), tuple(flags[0]) if flags else (), reasons)
 
 
 def to_vela(tosa: bytes, flags: Sequence[str], summary: Path | None = None) -> bytes:
@@ -124,10 +128,23 @@ def _delegates(edge: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def _replaced_vela(function: Any) -> Iterator[None]:
-    original = ethosu_backend.vela_compile
-    ethosu_backend.vela_compile = function
+def _replaced(owner: Any, name: str, function: Any) -> Iterator[None]:
+    original = getattr(owner, name)
+    setattr(owner, name, function)
     try:
         yield
     finally:
-        ethosu_backend.vela_compile = original
+        setattr(owner, name, original)
+
+
+@contextmanager
+def _noted_reasons(reasons: dict[str, str]) -> Iterator[None]:
+    """Fill ``reasons``; ExecuTorch itself only logs them."""
+    original = WhyNoPartitionReporter.report_reject
+
+    def noted(reporter: Any, node: Any, reason: str) -> None:
+        reasons.setdefault(node.name, " ".join(reason.split()))
+        original(reporter, node, reason)
+
+    with _replaced(WhyNoPartitionReporter, "report_reject", noted):
+        yield
