@@ -21,8 +21,9 @@ Array = npt.NDArray[Any]
 def quantize_per_tensor(args: Sequence[Any], out: TensorValue) -> Array:
     """Float to codes: float32 product with the float32 reciprocal, ties to even, clamped.
 
-    ``args``: x, scale, zero point, qmin, qmax, ... NaN has no code in C; here it becomes the zero point, as the judge
-    has it.
+    ``args``: x, scale, zero point, qmin, qmax, ... NaN and infinities have no code in C, whose cast to int64 is open
+    for them (Arm's runner image makes code 0 of infinities). Here NaN becomes the zero point, as the judge has it, and
+    infinities are clamped, as torch does.
     """
     x, scale, zero_point, qmin, qmax = args[:5]
     inverse = np.float32(1.0) / np.float32(scale)
