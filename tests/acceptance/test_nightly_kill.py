@@ -85,8 +85,8 @@ def test_merged_counts_agree_after_kill_9(tmp_path: Path, who: str, moment: int)
             assert ran.count(i) <= (case.state is State.ABORTED)
     unfinished = merged.counts[State.ABORTED] + merged.counts[State.NOT_RUN]
     if who == "worker":
-        assert merged.counts[State.ABORTED] <= 1
-        assert merged.counts[State.NOT_RUN] == 0, "xdist gives a dead worker's tests to the next one"
+        # xdist gives a dead worker's tests to the next one, but for the one it blames, which may not have begun.
+        assert unfinished <= 1
     else:
         assert unfinished >= 1
 

@@ -57,7 +57,7 @@ class Executor:
             self._trace.close()
 
     def __call__(self, address: int, size: int, bases: list[int]) -> npu.RunStats:
-        """See ``devices.npu.Execute``."""
+        """What ``devices.npu.Npu`` calls."""
         began = time.perf_counter()
         left = None if self._deadline is None else self._deadline - began
         try:

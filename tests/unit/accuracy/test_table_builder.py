@@ -70,7 +70,12 @@ def test_every_int8_entry(
 def test_every_int16_node(builder: Any, name: str, scales: tuple[float, float]) -> None:
     source, target = (QParams(s, 0, -32767, 32767, "int16") for s in scales)
     make, functions = builder
-    built, shift = make.generate_16_bit_table_values(functions[name], quant_args(source), quant_args(target))
+    try:
+        built, shift = make.generate_16_bit_table_values(functions[name], quant_args(source), quant_args(target))
+    except OverflowError:
+        # It takes the logarithm of the largest entry, and has no answer where no node has a value.
+        assert not table(name, source, target).entries.any()
+        return
     assert shift == -7
     check(name, source, target, built.numpy().astype(np.int64))
 

@@ -188,7 +188,8 @@ def test_agrees_with_capstone(high: int, low: int, second: int) -> None:
     assert 0 <= access.address <= 0xFFFFFFFF
     if found is not None:
         assert found.size == access.length
-        assert access.name in (found.mnemonic.removesuffix(".w"), _aliases(access)), f"{found.mnemonic} {found.op_str}"
+        names = (access.name, _aliases(access))
+        assert found.mnemonic.removesuffix(".w") in names, f"{found.mnemonic} {found.op_str}"
 
 
 def _aliases(access: Access) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from corstone.emulator.devices.npu_registers import DEBUG_RANGES, PMU, registers
 from corstone.emulator.devices.pmu import Counts, Pmu
@@ -36,18 +36,16 @@ class RunFailed(Exception):
         self.error = error
 
 
-class Execute(Protocol):
-    """Runs the stream at an address and returns what it counted; raises ``RunFailed``."""
-
-    def __call__(self, address: int, size: int, bases: list[int]) -> RunStats:
-        """See the class."""
-        ...
-
-
 class Npu:
-    """One Ethos-U behind its registers. ``irq`` is called with the level of the line when it changes."""
+    """One Ethos-U behind its registers.
 
-    def __init__(self, target: Target, execute: Execute, irq: Callable[[bool], None]) -> None:
+    ``execute`` runs the stream of (address, size, base addresses) and returns what it counted, or raises ``RunFailed``.
+    ``irq`` is called with the level of the line when it changes.
+    """
+
+    def __init__(
+        self, target: Target, execute: Callable[[int, int, list[int]], RunStats], irq: Callable[[bool], None]
+    ) -> None:
         self.name = "NPU"
         self.target = target
         self.runs = 0

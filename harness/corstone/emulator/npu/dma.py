@@ -18,6 +18,7 @@ from corstone.emulator.npu.state import UNSET, Registers
 from corstone.emulator.npu.types import Array, Bytes
 
 _INDEX_BYTES = 4
+_WORK_A_ROW = 100
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,8 @@ def build_dma(machine: Machine, regs: Registers) -> Plan:
         region = machine.region(regs["DMA0_IDX_REGION"])
         indices = Indices(region, machine.pointer["DMA0_IDX"], regs["DMA0_IDX_MAX"], skip)
     size = length * rows * planes
-    # Each row costs a step of Python as well as its bytes.
-    cost = Cost(0, size, size, rows * planes)
+    # Each row is a step of its own as well as its bytes.
+    cost = Cost(0, size, size, _WORK_A_ROW * rows * planes)
     return Copy(
         _side(machine, regs, "SRC", mode),
         _side(machine, regs, "DST", mode),

@@ -30,9 +30,15 @@ def pointers(instructions: InstructionSet) -> tuple[str, ...]:
     return tuple(name for name in _POINTERS if name in instructions.by_name)
 
 
+_WORK_AN_OPERATION = 1000
+
+
 @dataclass(frozen=True)
 class Cost:
-    """What one execution of an operation adds to the counters."""
+    """What one execution of an operation adds to the counters.
+
+    ``macs`` are those of convolutions; ``elements`` counts the steps of everything else: outputs, taps of a pool.
+    """
 
     macs: int = 0
     bytes_read: int = 0
@@ -42,7 +48,7 @@ class Cost:
     @property
     def work(self) -> int:
         """The unit of ``Limits.work``."""
-        return self.macs + self.elements + self.bytes_read + self.bytes_written
+        return _WORK_AN_OPERATION + self.macs // 16 + self.elements + self.bytes_read + self.bytes_written
 
 
 class Machine:

@@ -78,7 +78,7 @@ def require_plain_accumulator(machine: Machine, regs: Registers) -> None:
 
 def _cost(source: Input, output: Output, window: Window) -> Cost:
     elements = math.prod(output.shape)
-    return Cost(elements * math.prod(window.taps), source.size_bytes, output.size_bytes, elements)
+    return Cost(0, source.size_bytes, output.size_bytes, elements * (1 + sum(window.taps)))
 
 
 class Extreme(Compute):
@@ -89,13 +89,16 @@ class Extreme(Compute):
         self.window = window
         self.function = PointFunction(source.dtype, source.zero_point, stage)
         limits = np.iinfo(source.dtype)
+        if window.upscale == "ZEROS" and not limits.min <= source.zero_point <= limits.max:
+            raise NpuError("parse", f"zero point {source.zero_point} is inserted into {source.dtype} data")
         self._fill = int(limits.min if mode == "MAX" else limits.max)
         self._join = np.maximum if mode == "MAX" else np.minimum
 
     def compute(self, machine: Machine, pointers: list[int]) -> Array:
         """See ``Compute``."""
         window = self.window
-        values = window.expand(self.inputs[0].load(machine, pointers), self._fill)
+        source = self.inputs[0]
+        values = window.expand(source.load(machine, pointers), source.zero_point, self._fill)
         rows = window.columns(values, 0).copy()
         for x in range(1, window.taps[1]):
             self._join(rows, window.columns(values, x), out=rows)
@@ -171,8 +174,8 @@ class ReduceSum(Compute):
     def __init__(self, source: Input, output: Output, stage: OutputStage, window: Window) -> None:
         # The sum over a depth of one is the element itself, and Vela then stores it in place.
         self.pointwise = source.shape[2] == 1 and window.trivial
-        taps = math.prod(window.stored) * math.prod(window.taps)
-        cost = Cost(taps, source.size_bytes, output.size_bytes, math.prod(output.shape))
+        taps = math.prod(source.shape) * sum(window.taps)
+        cost = Cost(0, source.size_bytes, output.size_bytes, taps)
         super().__init__((source,), output, cost)
         self.window = window
         self.stage = stage

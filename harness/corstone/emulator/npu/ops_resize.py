@@ -78,7 +78,7 @@ class Resize(Compute):
         self, source: Input, output: Output, stage: OutputStage, rows: Axis, columns: Axis, bilinear: bool
     ) -> None:
         elements = math.prod(output.shape)
-        cost = Cost(4 * elements if bilinear else 0, source.size_bytes, output.size_bytes, elements)
+        cost = Cost(0, source.size_bytes, output.size_bytes, 4 * elements)
         super().__init__((source,), output, cost)
         self.stage = stage
         self.rows = rows

@@ -53,23 +53,24 @@ class Window:
         """Whether the window is the element itself."""
         return self.kernel == (1, 1) and self.stride == (1, 1) and not self.padded and self.upscale == "NONE"
 
-    def expand(self, values: Array, fill: int | float) -> Array:
-        """Upscale and pad ``[H, W, C]``; padding and inserted elements are ``fill``."""
+    def expand(self, values: Array, zero: int, fill: int | None = None) -> Array:
+        """Upscale and pad ``[H, W, C]``; inserted elements are ``zero``, and so is padding unless ``fill`` is given."""
         if self.upscale != "NONE":
-            values = self._upscaled(values, fill)
+            values = self._upscaled(values, zero)
         if not self.padded:
             return values
         (top, left), (bottom, right) = self.before, self.after
         height, width, depth = values.shape
-        out = np.full((height + top + bottom, width + left + right, depth), fill, values.dtype)
+        padding = zero if fill is None else fill
+        out = np.full((height + top + bottom, width + left + right, depth), padding, values.dtype)
         out[top : top + height, left : left + width] = values
         return out
 
-    def _upscaled(self, values: Array, fill: int | float) -> Array:
+    def _upscaled(self, values: Array, zero: int) -> Array:
         height, width = self.size
         if self.upscale == "NEAREST":
             return values.repeat(2, axis=0).repeat(2, axis=1)[:height, :width]
-        out = np.full((2 * values.shape[0], 2 * values.shape[1], values.shape[2]), fill, values.dtype)
+        out = np.full((2 * values.shape[0], 2 * values.shape[1], values.shape[2]), zero, values.dtype)
         out[::2, ::2] = values
         return out[:height, :width]
 
