@@ -21,8 +21,9 @@ from corstone.boards.providers.fvp import candidates, probe
 from corstone.boards.registry import boards
 from corstone.boards.settings import version_key
 from corstone.errors import HarnessError
+from corstone.paths import cache_dir
 from corstone.runners import RUNNERS, BuiltImage
-from corstone.setup import cache_dir, image_path
+from corstone.setup import image_path
 
 OK, MISSING, OLD, OPTIONAL = "ok", "missing", "unproven", "optional"
 

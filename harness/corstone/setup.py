@@ -21,15 +21,10 @@ from pathlib import Path
 
 from corstone.causes import Cause
 from corstone.errors import ConfigError, HarnessError, ToolError
+from corstone.paths import cache_dir
 from corstone.runners import RUNNERS, BuiltImage, FileImage, Runner, WheelImage, file_sha256
 
 _DOWNLOAD_S = 600
-
-
-def cache_dir() -> Path:
-    """The cache: ``CORSTONE_CACHE``, else ``~/.cache/corstone``."""
-    given = os.environ.get("CORSTONE_CACHE")
-    return Path(given).expanduser() if given else Path.home() / ".cache" / "corstone"
 
 
 def image_path(runner: Runner, cache: Path | None = None, *, fetch: bool = True) -> Path:

@@ -46,7 +46,7 @@ def wall(command: list[str], environment: dict[str, str] | None = None, *, check
 
 def nothing_compiled(folder: Path) -> dict[str, str]:
     """Environment with an empty cache, but for the runner images, which are no compiler's work."""
-    from corstone.setup import cache_dir
+    from corstone.paths import cache_dir
 
     cache = folder / "cache"
     cache.mkdir()

@@ -11,8 +11,9 @@ import pytest
 
 from corstone.causes import Cause
 from corstone.errors import ConfigError, ToolError
+from corstone.paths import cache_dir
 from corstone.runners import FileImage, Runner, WheelImage, runner
-from corstone.setup import cache_dir, image_path, setup
+from corstone.setup import image_path, setup
 
 CONTENT = b"\x7fELF a runner"
 MEMBER = "pack/images/runner.axf"

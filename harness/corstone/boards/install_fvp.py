@@ -26,7 +26,7 @@ from corstone.boards.providers.fvp import candidates, probe
 from corstone.boards.registry import board as board_named
 from corstone.causes import Cause
 from corstone.errors import ConfigError, HarnessError, ToolError
-from corstone.setup import cache_dir
+from corstone.paths import cache_dir, user_path
 
 AGREEMENT = "ARM_FVP_INSTALL_I_AGREE_TO_THE_CONTAINED_EULA"
 _ATTEMPTS = 5
@@ -213,7 +213,7 @@ def main(argv: list[str] | None = None) -> int:
         wanted = package(arguments.board, arguments.version)
         archive = download(wanted, cache_dir() / "fvp", arguments.base_url)
         destination = arguments.dest or cache_dir() / "fvp" / f"{wanted.board}-{wanted.version}"
-        folder = install(archive, wanted, destination.expanduser().resolve())
+        folder = install(archive, wanted, user_path(destination).resolve())
     except HarnessError as error:
         print(f"install_fvp: {error}", file=sys.stderr)
         return error.exit_code

@@ -32,6 +32,7 @@ from corstone.boards.transports.base import State
 from corstone.capture import Capture
 from corstone.causes import Cause
 from corstone.errors import ConfigError, ToolError
+from corstone.paths import user_path
 from corstone.runners import Runner, Transport, default_runner, elf_runner
 from corstone.runners import runner as runner_named
 from corstone.setup import image_path, image_sha256
@@ -314,7 +315,7 @@ def _check_inputs(request: BootRequest) -> None:
 def _choose_runner(request: BootRequest, board: Board, provider: str) -> Runner:
     if request.runner_elf is not None:
         dialect = runner_named(request.runner).dialect if request.runner else None
-        return elf_runner(request.runner_elf.expanduser(), board.name, dialect)
+        return elf_runner(user_path(request.runner_elf), board.name, dialect)
     if request.runner is None:
         return default_runner(board.name, request.program.target, provider, program_needs(request))
     chosen = runner_named(request.runner)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from corstone.paths import user_path
+
 
 def words(text: str) -> list[str]:
     """``a,b`` as a list; empty items are refused."""
@@ -48,7 +50,7 @@ def seconds(text: str) -> float:
 
 def path(text: str) -> Path:
     """A path with ``~`` expanded."""
-    return Path(text).expanduser()
+    return user_path(text)
 
 
 def add_device_options(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from corstone.errors import HarnessError
-from corstone.setup import cache_dir, setup
+from corstone.paths import cache_dir
+from corstone.setup import setup
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:

@@ -13,6 +13,7 @@ from pathlib import Path
 from corstone.causes import Cause
 from corstone.emulator.image import read_file
 from corstone.errors import ConfigError
+from corstone.paths import user_path
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def _application(options: Options, text: str) -> None:
     # A path may hold "="; an instance name holds no "/" and names the one CPU.
     if equals and instance.rstrip("*").rpartition(".")[2] in ("cpu0", "cpu_core"):
         text = file
-    options.applications.append(Path(text).expanduser())
+    options.applications.append(user_path(text))
 
 
 def _place(text: str, option: str) -> tuple[Path, str]:
@@ -68,7 +69,7 @@ def _place(text: str, option: str) -> tuple[Path, str]:
     instance, equals, rest = file.partition("=")
     if equals and instance.rstrip("*").rpartition(".")[2] in ("cpu0", "cpu_core"):
         file = rest
-    return Path(file).expanduser(), where
+    return user_path(file), where
 
 
 def _data(options: Options, text: str) -> None:
@@ -85,7 +86,7 @@ def _dump(options: Options, text: str) -> None:
 
 
 def _config(options: Options, text: str) -> None:
-    path = Path(text).expanduser()
+    path = user_path(text)
     found = []
     for number, line in enumerate(read_file(path, "config").decode(errors="replace").splitlines(), 1):
         line = _uncomment(line).strip()

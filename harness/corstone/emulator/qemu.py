@@ -28,6 +28,7 @@ from corstone.emulator.gdb import GdbClient
 from corstone.emulator.memory import SharedDdr
 from corstone.emulator.qtest import QtestClient
 from corstone.errors import ConfigError, ToolError
+from corstone.paths import user_path
 
 NAME = "qemu-system-arm"
 ENVIRONMENT = "CORSTONE_QEMU"
@@ -70,7 +71,7 @@ def find_qemu(environ: Mapping[str, str] = os.environ) -> str:
     ToolError: it is not there.
     """
     wanted = environ.get(ENVIRONMENT) or NAME
-    wanted = os.path.expanduser(wanted)
+    wanted = str(user_path(wanted))
     folders = [""] if os.sep in wanted else environ.get("PATH", os.defpath).split(os.pathsep)
     for folder in folders:
         path = os.path.join(folder, wanted)

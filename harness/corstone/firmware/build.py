@@ -23,6 +23,7 @@ from filelock import FileLock
 
 from corstone.causes import Cause
 from corstone.errors import ConfigError, StageError, ToolError
+from corstone.paths import cache_dir
 
 ROOT = Path(__file__).parent
 ZIG_VERSION = "0.17.1"
@@ -81,12 +82,6 @@ _GCC = (
 )
 
 
-def default_cache() -> Path:
-    """``CORSTONE_CACHE``, else ``~/.cache/corstone``."""
-    given = os.environ.get("CORSTONE_CACHE")
-    return Path(given).expanduser() if given else Path.home() / ".cache" / "corstone"
-
-
 def sources(root: Path = ROOT) -> tuple[Path, ...]:
     """The C files of the runner, sorted, so that the link order is the same everywhere."""
     return tuple(sorted((root / "src").glob("*.c")))
@@ -105,7 +100,7 @@ def build(board: str, *, compiler: str = "zig", cache: Path | None = None, root:
         raise ConfigError(f"there is no runner for the board {board!r}", hint="use one of " + ", ".join(BOARDS))
     row = BOARDS[board]
     command, version = _compiler(compiler)
-    folder = (cache or default_cache()) / "firmware"
+    folder = (cache or cache_dir()) / "firmware"
     target = folder / _key(row, (*command, *_COMMON), version, root) / f"{board}.elf"
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)

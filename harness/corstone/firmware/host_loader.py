@@ -28,7 +28,8 @@ from filelock import FileLock
 
 from corstone.causes import Cause
 from corstone.errors import DeadlineExceeded, DeviceFault, ToolError
-from corstone.firmware.build import ROOT, TIMEOUT_S, default_cache
+from corstone.firmware.build import ROOT, TIMEOUT_S
+from corstone.paths import cache_dir
 
 # What touches hardware, and the pool, which the host has its own of.
 _DEVICE = {
@@ -70,7 +71,7 @@ def build_host(cache: Path | None = None, root: Path = ROOT) -> Path:
     digest = hashlib.sha256(repr((_FLAGS, _SANITIZERS, sys.platform, shutil.which("cc"))).encode())
     for path in (*files, *sorted((root / "include").glob("*.h"))):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    folder = (cache or default_cache()) / "firmware"
+    folder = (cache or cache_dir()) / "firmware"
     target = folder / f"host-{digest.hexdigest()[:24]}"
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / "host.lock", timeout=2 * TIMEOUT_S):

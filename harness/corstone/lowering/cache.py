@@ -26,7 +26,7 @@ _ABANDONED_S = 3600.0
 
 def cache_root() -> Path:
     """Root of the lowering cache, ``$CORSTONE_CACHE/lowering``; read at each call."""
-    from corstone.setup import cache_dir
+    from corstone.paths import cache_dir
 
     return cache_dir() / "lowering"
 

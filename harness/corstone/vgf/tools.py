@@ -19,7 +19,7 @@ from pathlib import Path
 
 from corstone.causes import Cause
 from corstone.errors import ToolError
-from corstone.setup import cache_dir
+from corstone.paths import cache_dir
 
 VERSION = "0.9.0"
 _DEADLINE_S = 600

@@ -58,6 +58,11 @@ def test_config_files_come_before_settings(tmp_path: Path) -> None:
         parse(["-f", str(first)])
 
 
+def test_a_home_nobody_has_is_a_path_like_any_other() -> None:
+    assert parse(["~0/runner.elf"]).applications == [Path("~0/runner.elf")]
+    assert parse(["~/runner.elf"]).applications == [Path.home() / "runner.elf"]
+
+
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12), max_size=6))
 def test_any_words_parse_or_are_refused(words: list[str]) -> None:
     try:

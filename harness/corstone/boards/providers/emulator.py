@@ -14,6 +14,7 @@ from corstone import __version__
 from corstone.boards.providers.simulator import Simulator, Tried
 from corstone.causes import Cause
 from corstone.errors import ToolError
+from corstone.paths import user_path
 
 QEMU = "qemu-system-arm"
 
@@ -40,7 +41,7 @@ def find_qemu() -> str:
     ToolError: it is not there.
     """
     given = os.environ.get("CORSTONE_QEMU")
-    found = shutil.which(str(Path(given).expanduser()) if given else QEMU)
+    found = shutil.which(str(user_path(given)) if given else QEMU)
     if found is None:
         raise ToolError(
             f"{given or QEMU} was not found; the emulator hosts the board's CPU in it",

@@ -21,6 +21,7 @@ from pathlib import Path
 from corstone.boards.providers.simulator import Simulator, Tried
 from corstone.causes import Cause
 from corstone.errors import ToolError
+from corstone.paths import user_path
 
 PROBE_S = 60.0
 OUR_BANNER = "corstone-emulator"
@@ -97,10 +98,10 @@ def _search(fvp_dir: Path | None) -> Iterator[tuple[Path, bool]]:
     given = os.environ.get("CORSTONE_FVP_DIR")
     for folder in (fvp_dir, Path(given) if given else None):
         if folder is not None:
-            yield folder.expanduser(), True
+            yield user_path(folder), True
     for entry in os.environ.get("PATH", "").split(os.pathsep):
         if entry:
-            yield Path(entry).expanduser(), False
+            yield user_path(entry), False
 
 
 def _folders(fvp_dir: Path | None) -> list[Path]:
