@@ -30,6 +30,7 @@ from corstone.emulator.npu.operands import (
 from corstone.emulator.npu.output import OutputStage
 from corstone.emulator.npu.plan import Compute, Plan
 from corstone.emulator.npu.scaling import ROUNDINGS, Rounding, Scale
+from corstone.emulator.npu.slices import part, pieces
 from corstone.emulator.npu.stage import build_stage, is_global, ofm_rounding, ofm_scale, pool_scale
 from corstone.emulator.npu.state import Registers
 from corstone.emulator.npu.types import Array, Ints
@@ -75,6 +76,9 @@ _BINARY: dict[str, Binary] = {
     "CMP_GE": lambda a, b: -(a >= b).astype(np.int64),
     "CMP_GT": lambda a, b: -(a > b).astype(np.int64),
 }
+
+
+_TOTAL = tuple(function for name, function in _BINARY.items() if name != "DIV")
 
 
 def build_elementwise(machine: Machine, regs: Registers, mode: str) -> Plan:
@@ -225,29 +229,89 @@ def wrap(values: Ints, bits: int) -> Ints:
 
 
 class _Elementwise(Compute):
+    """What elementwise operations share: piece by piece, or by a table of all codes where the inputs have few.
+
+    A subclass gives ``_direct``. Where all varying inputs together have 16 bits, the results of all their codes are
+    worked out once the plan has met more elements than that, and looked up from then on. An activation's table may
+    change between runs, so it is looked up afterwards.
+    """
+
     pointwise = True
 
-    def __init__(self, inputs: tuple[Input, ...], output: Output, stage: OutputStage) -> None:
+    def __init__(self, inputs: tuple[Input, ...], output: Output, stage: OutputStage, *, total: bool) -> None:
         elements = math.prod(output.shape)
         cost = Cost(0, sum(item.size_bytes for item in inputs), output.size_bytes, elements)
         super().__init__(inputs, output, cost)
         self.stage = stage
+        self._varying = [n for n, item in enumerate(inputs) if not isinstance(item, ScalarInput)]
+        small = all(inputs[n].dtype.itemsize == 1 for n in self._varying)
+        table = stage.table
+        self._tabled = total and small and bool(self._varying) and (table is None or table.index.itemsize == 1)
+        self._met = 0
+        self._codes: Array | None = None
 
-    def _finish(self, machine: Machine, values: Ints) -> Array:
-        finished = self.stage.finish(values, machine.internal)
-        return finished if finished.shape == self.output.shape else np.broadcast_to(finished, self.output.shape)
+    def compute(self, machine: Machine, pointers: list[int]) -> Array:
+        """See ``Compute``."""
+        inputs = [item.load(machine, pointers) for item in self.inputs]
+        if self._tabled:
+            self._met += math.prod(self.output.shape)
+            if self._met > self._code_count and self._build():
+                return self._looked_up(inputs, machine)
+        out = np.empty(self.output.shape, self.stage.dtype)
+        for block in pieces(out.shape):
+            out[block] = self.stage.finish(self._direct([part(values, block) for values in inputs]), machine.internal)
+        return out
+
+    def _direct(self, inputs: list[Array]) -> Ints:
+        """The values before the output stage, int64, of operands in their own types."""
+        raise NotImplementedError
+
+    @property
+    def _code_count(self) -> int:
+        return 1 << 8 * len(self._varying)
+
+    def _build(self) -> bool:
+        """Work out the results of all codes, before an activation's table; False where one of them has none."""
+        if self._codes is None:
+            stage = self.stage
+            if stage.table is not None:
+                stage = replace(stage, table=None, dtype=stage.table.index)
+            inputs = [np.asarray(item.value, np.int64) for item in self.inputs if isinstance(item, ScalarInput)]
+            codes = np.arange(256, dtype=np.uint8)
+            for place, number in enumerate(self._varying):
+                axis = (-1, 1) if place == 0 and len(self._varying) == 2 else (-1,)
+                inputs.insert(number, codes.view(self.inputs[number].dtype).reshape(axis))
+            try:
+                self._codes = stage.finish(self._direct(inputs), np.zeros(0, np.uint8)).reshape(-1)
+            except NpuError:
+                self._tabled = False
+                return False
+        return True
+
+    def _looked_up(self, inputs: list[Array], machine: Machine) -> Array:
+        assert self._codes is not None
+        codes, table = self._codes, self.stage.table
+        if table is not None:
+            entries = table.entries(machine.internal)
+            # Tables of signed indices begin at the lowest one.
+            codes = entries[codes.view(np.uint8) ^ (128 if table.index.kind == "i" else 0)]
+        out = np.empty(self.output.shape, self.stage.dtype)
+        for block in pieces(out.shape):
+            index = [part(inputs[n], block).view(np.uint8) for n in self._varying]
+            place = index[0] if len(index) == 1 else index[0].astype(np.intp) << 8 | index[1]
+            out[block] = codes.take(place)
+        return out
 
 
 class UnaryElementwise(_Elementwise):
     """One input."""
 
     def __init__(self, source: Input, output: Output, stage: OutputStage, operation: Unary) -> None:
-        super().__init__((source,), output, stage)
+        super().__init__((source,), output, stage, total=True)
         self.operation = operation
 
-    def compute(self, machine: Machine, pointers: list[int]) -> Array:
-        """See ``Compute``."""
-        return self._finish(machine, self.operation(_values(self.inputs[0], machine, pointers, None)))
+    def _direct(self, inputs: list[Array]) -> Ints:
+        return self.operation(_values(self.inputs[0], inputs[0], None))
 
 
 class BinaryElementwise(_Elementwise):
@@ -262,19 +326,20 @@ class BinaryElementwise(_Elementwise):
         scales: tuple[Scale | None, Scale | None],
         operation: Binary,
     ) -> None:
-        super().__init__((first, second), output, stage)
+        # Operations that are refused for some operands must see the operands that there are.
+        super().__init__((first, second), output, stage, total=operation in _TOTAL)
         self.scales = scales
         self.operation = operation
 
-    def compute(self, machine: Machine, pointers: list[int]) -> Array:
-        """See ``Compute``."""
-        a, b = (_values(item, machine, pointers, scale) for item, scale in zip(self.inputs, self.scales, strict=True))
-        return self._finish(machine, self.operation(a, b))
+    def _direct(self, inputs: list[Array]) -> Ints:
+        operands = zip(self.inputs, inputs, self.scales, strict=True)
+        a, b = (_values(item, values, scale) for item, values, scale in operands)
+        return self.operation(a, b)
 
 
-def _values(item: Input, machine: Machine, pointers: list[int], scale: Scale | None) -> Ints:
+def _values(item: Input, values: Array, scale: Scale | None) -> Ints:
     """An operand's elements without its zero point, scaled, as int64."""
-    values = item.load(machine, pointers).astype(np.int64)
+    wide = values.astype(np.int64)
     if item.zero_point:
-        values -= item.zero_point
-    return values if scale is None else scale.apply(values)
+        wide -= item.zero_point
+    return wide if scale is None else scale.apply(wide)

@@ -16,6 +16,7 @@ from corstone.emulator.npu.operands import Input, MemoryInput, Output
 from corstone.emulator.npu.output import OutputStage
 from corstone.emulator.npu.plan import Compute
 from corstone.emulator.npu.scaling import Rounding
+from corstone.emulator.npu.slices import pieces
 from corstone.emulator.npu.state import UNSET
 from corstone.emulator.npu.tensor import BRICK, Geometry
 from corstone.emulator.npu.types import Array, Bytes, DType, Ints
@@ -29,6 +30,7 @@ class PointFunction:
         self.zero_point = zero_point
         self.stage = stage
         self.identity = _is_identity(dtype, zero_point, stage)
+        self._met = 0
         self._codes: Array | None = None
         self._translation: bytes | None = None
 
@@ -48,10 +50,7 @@ class PointFunction:
         if self.identity:
             return values
         if self.dtype.itemsize > 1:
-            wide = values.astype(np.int64)
-            if self.zero_point:
-                wide -= self.zero_point
-            return self.stage.finish(wide, internal)
+            return self._wide(values, internal)
         codes = self.codes(internal)
         if codes.dtype.itemsize > 1:
             looked_up: Array = codes[values.view(np.uint8)]
@@ -61,6 +60,27 @@ class PointFunction:
         # bytes.translate is the fastest byte-wise look-up that Python has.
         data = values.tobytes().translate(self._translation)
         return np.frombuffer(data, self.stage.dtype).reshape(values.shape)
+
+    def _wide(self, values: Array, internal: Bytes) -> Array:
+        """``apply`` for 16- and 32-bit inputs; the results of all codes are kept once enough elements were met."""
+        if self.dtype.itemsize == 2 and self.stage.table is None:
+            self._met += values.size
+            if self._met > 1 << 16:
+                if self._codes is None:
+                    every = np.arange(1 << 16, dtype=np.uint16).view(self.dtype)
+                    self._codes = self._finish(every, internal)
+                looked_up: Array = self._codes.take(values.view(np.uint16))
+                return looked_up
+        out = np.empty(values.shape, self.stage.dtype)
+        for block in pieces(values.shape):
+            out[block] = self._finish(values[block], internal)
+        return out
+
+    def _finish(self, values: Array, internal: Bytes) -> Array:
+        wide = values.astype(np.int64)
+        if self.zero_point:
+            wide -= self.zero_point
+        return self.stage.finish(wide, internal)
 
 
 def _is_identity(dtype: DType, zero_point: int, stage: OutputStage) -> bool:
@@ -167,5 +187,7 @@ class _Places:
 
     def elements(self, first: int, last: int) -> Ints:
         """Indices into ``open`` of the elements at some of the bases, int64 ``[last - first, m]``."""
-        starts = self.addresses[first:last, None] - self.low + self.offsets[None]
-        return starts // self.geometry.dtype.itemsize
+        size = self.geometry.dtype.itemsize
+        # Addresses and strides are multiples of the element's size, so each part can be divided by itself.
+        starts: Ints = ((self.addresses[first:last] - self.low) // size)[:, None] + (self.offsets // size)[None]
+        return starts

@@ -86,6 +86,10 @@ def scale_round(values: Ints, multiplier: int | Ints, shift: int | Ints, roundin
     if largest(values) * top_multiplier + added + (1 << 30) > _INT64_MAX or top_shift > 62:
         return _wide(values, multiplier, shift, rounding, dbl_rnd)
     product = values * multiplier
+    if rounding is Rounding.NATURAL and isinstance(shift, int):
+        product += (1 << shift) >> 1
+        product >>= shift
+        return product
     return _round(product, values < 0, shift, rounding, dbl_rnd)
 
 
