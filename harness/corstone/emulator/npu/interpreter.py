@@ -2,7 +2,8 @@
 
 The stretch between two control commands (STOP, IRQ, BRANCH) is taken in blocks of operations, whose register states
 are built together. A plan depends on all registers but the pointers and is kept under their bytes, also for later runs.
-A run of operations with one plan is handed over as a whole where the plan can take it.
+A run of operations with one plan is handed over as a whole where the plan can take it. What a stretch came to is kept
+with the stream, so that running it again costs neither decoding nor planning.
 Source: ethos-u.md sections 1.4, 3 and 8. Leaves out registers, interrupts and the PMU: the device around it has those.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -24,7 +26,7 @@ from corstone.emulator.npu.memory import Memory
 from corstone.emulator.npu.operations import build_plan, label
 from corstone.emulator.npu.plan import Plan
 from corstone.emulator.npu.pointwise import Pointwise
-from corstone.emulator.npu.state import RegisterFile, Registers, Snapshots
+from corstone.emulator.npu.state import RegisterFile, Registers
 from corstone.emulator.npu.stats import Limits, RunStats
 from corstone.emulator.npu.trace import Trace, TraceRecord
 from corstone.emulator.npu.types import Array, Ints
@@ -37,8 +39,63 @@ _MANY = 8
 _IGNORED = ("BLOCKDEP", "IFM_IB_END", "IFM2_IB_START", "AB_START")
 """Registers that only say how the hardware uses its internal memory and its pipeline."""
 
+_KEPT_BYTES = 64 << 20
+_KEPT_STREAM = 2 << 20
+_A_COMMAND = 48
+"""Bytes of work on streams that are remembered, of all of them, the longest such stream, and of one decoded command."""
 _KEPT_PLANS = 4096
 _PLANS: OrderedDict[tuple[object, ...], tuple[str, Plan]] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """Operations in a row that share one plan: their command indices ``[n]`` and pointers ``[n, pointers]``."""
+
+    operations: Ints
+    name: str
+    plan: Plan
+    pointers: Ints
+
+
+@dataclass
+class _Known:
+    """What earlier runs of one stream at one place worked out: its commands, and the segments of its stretches.
+
+    A stretch is told by its first and last command and the registers it begins with; with it is kept the state after.
+    """
+
+    commands: Commands
+    stretches: dict[tuple[int, int, bytes], tuple[list[_Segment], Ints]] = field(default_factory=dict)
+    size: int = 0
+    lasting: bool = True
+
+    def keep(self, key: tuple[int, int, bytes], segments: list[_Segment], after: Ints) -> None:
+        """Remember a stretch, unless the stream has too much already."""
+        size = sum(s.pointers.nbytes + s.operations.nbytes for s in segments) + 2 * after.nbytes
+        self.lasting &= self.size + size <= _KEPT_BYTES // 4
+        if self.lasting:
+            self.size += size
+            self.stretches[key] = segments, after.copy()
+
+
+_STREAMS: OrderedDict[tuple[object, ...], _Known] = OrderedDict()
+
+
+def _known(stream: bytes, place: tuple[object, ...], product: str) -> _Known:
+    """What is known of a stream, which may be nothing but its commands."""
+    if len(stream) > _KEPT_STREAM:
+        return _Known(decode(stream, product), lasting=False)
+    key = (stream, *place)
+    found = _STREAMS.get(key)
+    if found is None:
+        commands = decode(stream, product)
+        found = _Known(commands, size=len(stream) + _A_COMMAND * commands.offsets.size)
+        while _STREAMS and found.size + sum(known.size for known in _STREAMS.values()) > _KEPT_BYTES:
+            _STREAMS.popitem(last=False)
+        _STREAMS[key] = found
+    else:
+        _STREAMS.move_to_end(key)
+    return found
 
 
 def execute(
@@ -65,6 +122,7 @@ def execute(
 def forget_plans() -> None:
     """Drop the plans kept from earlier runs, for measurements of a cold start."""
     _PLANS.clear()
+    _STREAMS.clear()
 
 
 class Run:
@@ -79,8 +137,10 @@ class Run:
         trace: Trace | None,
         limits: Limits,
     ) -> None:
-        self.commands: Commands = decode(stream, config.product)
         self.machine = Machine(config, memory, bases, limits)
+        self._place = (config.name, self.machine.bases, limits.elements, limits.work)
+        self._known = _known(stream, self._place, config.product)
+        self.commands: Commands = self._known.commands
         self.registers = RegisterFile(self.machine.instructions)
         self.trace = trace
         self._wants_ofm = bool(getattr(trace, "wants_ofm", False))
@@ -92,7 +152,6 @@ class Run:
         self._ignored = np.zeros(self.registers.values.size, bool)
         self._ignored[self._pointers] = True
         self._ignored[[rows[name].index for name in _IGNORED if name in rows]] = True
-        self._place = (config.name, self.machine.bases, limits.elements, limits.work)
 
     def run(self) -> RunStats:
         """Go from the first command to STOP."""
@@ -138,47 +197,69 @@ class Run:
 
     def _stretch(self, start: int, stop: int) -> None:
         """Execute the commands from ``start`` to ``stop``, none of which is a control command."""
+        key = (start, stop, self.registers.values.tobytes())
+        kept = self._known.stretches.get(key) if self.trace is None else None
+        if kept is not None:
+            segments, after = kept
+            for segment in segments:
+                self._run_segment(start, segment)
+            self.registers.values = after.copy()
+            return
+        done: list[_Segment] = []
+        begin = start
         first, last = np.searchsorted(self._work, (start, stop))
         for block in range(int(first), int(last), _BLOCK):
             operations = self._work[block : min(block + _BLOCK, int(last))]
-            self._block(start, operations)
-            start = int(operations[-1]) + 1
-        self.registers.write(self.commands, start, stop)
-        self._emit_writes(start, stop)
+            self._block(begin, operations, done)
+            begin = int(operations[-1]) + 1
+        self.registers.write(self.commands, begin, stop)
+        self._emit_writes(begin, stop)
+        if self._known.lasting:
+            self._known.keep(key, done, self.registers.values)
 
-    def _block(self, start: int, operations: Ints) -> None:
+    def _block(self, start: int, operations: Ints, done: list[_Segment]) -> None:
         snapshots = self.registers.snapshots(self.commands, start, operations)
         pointers = snapshots.select(self._pointers)
         codes = self.commands.codes[operations].astype(np.int64) << 32 | self.commands.params[operations]
         changes = snapshots.changes(self._ignored) | (codes[1:] != codes[:-1])
         starts = [0, *(np.flatnonzero(changes) + 1).tolist(), operations.size]
         for first, last in pairwise(starts):
-            self._same(start, operations, first, last, snapshots, pointers)
+            operation = int(operations[first])
+            try:
+                name, plan = self._plan(operation, snapshots.row(first))
+            except NpuError as error:
+                raise self._located(error, operation) from None
+            segment = _Segment(operations[first:last], name, plan, pointers[first:last])
+            self._run_segment(start, segment)
+            if self._known.lasting:
+                done.append(segment)
             start = int(operations[last - 1]) + 1
 
-    def _same(self, start: int, operations: Ints, first: int, last: int, snapshots: Snapshots, pointers: Ints) -> None:
-        """Execute operations ``first`` to ``last`` of a block, which share one plan."""
-        machine, number = self.machine, first
+    def _run_segment(self, start: int, segment: _Segment) -> None:
+        """Execute operations that share one plan; ``start`` is the first command that leads to them."""
+        machine, plan, count = self.machine, segment.plan, segment.operations.size
+        number = 0
         try:
-            name, plan = self._plan(int(operations[first]), snapshots.row(first))
-            if last - first >= _MANY and self.trace is None and isinstance(plan, Pointwise):
-                machine.charge(name, plan.cost, last - first)
-                if plan.run_many(machine, pointers[first:last]):
+            if count >= _MANY and self.trace is None and isinstance(plan, Pointwise):
+                machine.charge(segment.name, plan.cost, count)
+                if plan.run_many(machine, segment.pointers):
                     return
-                machine.charge(name, plan.cost, first - last)
-            for number in range(first, last):
-                machine.charge(name, plan.cost)
+                machine.charge(segment.name, plan.cost, -count)
+            for number in range(count):
+                machine.charge(segment.name, plan.cost)
                 if self.trace is None:
-                    plan.run(machine, pointers[number].tolist())
+                    plan.run(machine, segment.pointers[number].tolist())
                 else:
-                    self._traced(int(operations[number]), plan, pointers[number].tolist(), start)
-                    start = int(operations[number]) + 1
+                    self._traced(int(segment.operations[number]), plan, segment.pointers[number].tolist(), start)
+                    start = int(segment.operations[number]) + 1
         except NpuError as error:
-            index = int(operations[number])
-            machine.stats.qread = self.commands.next_offset(index)
-            raise error.locate(
-                self.commands.row(index).name, int(self.commands.offsets[index]), self.commands.operands(index)
-            ) from None
+            raise self._located(error, int(segment.operations[number])) from None
+
+    def _located(self, error: NpuError, operation: int) -> NpuError:
+        """The fault with the operation that it is in."""
+        self.machine.stats.qread = self.commands.next_offset(operation)
+        row, offset = self.commands.row(operation), int(self.commands.offsets[operation])
+        return error.locate(row.name, offset, self.commands.operands(operation))
 
     def _plan(self, operation: int, registers: Ints) -> tuple[str, Plan]:
         registers[self._ignored] = 0

@@ -6,6 +6,7 @@ keeps streams of very many tiny operations fast. Leaves out where windows come f
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ from corstone.emulator.npu.plan import Compute
 from corstone.emulator.npu.scaling import Rounding
 from corstone.emulator.npu.slices import pieces
 from corstone.emulator.npu.state import UNSET
-from corstone.emulator.npu.tensor import BRICK, Geometry
+from corstone.emulator.npu.tensor import BRICK, Geometry, View
 from corstone.emulator.npu.types import Array, Bytes, DType, Ints
 
 
@@ -141,22 +142,35 @@ class Pointwise(Compute):
             data, out = reads.open(machine, write=False), writes.open(machine, write=True)
         except NpuError:
             return False
-        step = max(1, _MANY_ELEMENTS // reads.offsets.size)
-        values = data[:0]
-        for first in range(0, pointers.shape[0], step):
-            values = self.function.apply(data[reads.elements(first, first + step)], machine.internal)
-            out[writes.elements(first, first + step)] = values
-        machine.last = values[-1]
+        machine.last = self._move(machine, reads, writes, data, out)
         return True
+
+    def _move(self, machine: Machine, reads: _Places, writes: _Places, data: Array, out: Array) -> Array:
+        """Apply the function between two sets of places; the last map written."""
+        count = reads.addresses.size
+        regular = reads.regular(data), writes.regular(out)
+        if regular[0] is not None and regular[1] is not None and writes.distinct:
+            step = max(1, _MANY_ELEMENTS // math.prod(reads.geometry.shape))
+            for first in range(0, count, step):
+                values = self.function.apply(regular[0][first : first + step], machine.internal)
+                regular[1][first : first + step] = values
+            last: Array = values[-1]
+            return last
+        step = max(1, _MANY_ELEMENTS // math.prod(reads.geometry.shape))
+        sources, targets = reads.offsets(), writes.offsets()
+        for first in range(0, count, step):
+            values = self.function.apply(data[reads.elements(sources, first, first + step)], machine.internal)
+            out[writes.elements(targets, first, first + step)] = values
+        return values[-1]  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
 class _Places:
-    """Where one plain view lies for many bases: addresses int64 ``[n]``, element offsets int64 ``[m]``."""
+    """Where one plain view lies for many bases: addresses int64 ``[n]``; ``low`` and ``high`` bound all bytes."""
 
     geometry: Geometry
+    view: View
     addresses: Ints
-    offsets: Ints
     low: int
     high: int
 
@@ -169,9 +183,8 @@ class _Places:
         size = geometry.dtype.itemsize
         if (addresses % (BRICK if geometry.bricks else size)).any():
             return None
-        offsets = geometry.addresses((0, 0, 0, 0)).reshape(-1)
         low, high = int(addresses.min()) + whole.low, int(addresses.max()) + whole.low + whole.size
-        return _Places(geometry, addresses, offsets, low, high)
+        return _Places(geometry, whole, addresses, low, high)
 
     def meets(self, other: _Places) -> bool:
         """Whether the address ranges overlap."""
@@ -185,9 +198,40 @@ class _Places:
         elements: Array = window.view(self.geometry.dtype)
         return elements
 
-    def elements(self, first: int, last: int) -> Ints:
-        """Indices into ``open`` of the elements at some of the bases, int64 ``[last - first, m]``."""
-        size = self.geometry.dtype.itemsize
+    @property
+    def _step(self) -> int | None:
+        """The distance from each address to the next where it is always the same, in bytes."""
+        step = int(self.addresses[1] - self.addresses[0])
+        return step if bool((np.diff(self.addresses) == step).all()) else None
+
+    def regular(self, elements: Array) -> Array | None:
+        """All maps as one view of ``open``, ``[n, H, W, C]``, where their addresses are evenly spaced."""
+        step = self._step
+        if step is None:
+            return None
+        start = int(self.addresses[0]) + self.view.low + self.view.start - self.low
+        shape = (self.addresses.size, *self.view.shape)
+        return np.ndarray(shape, elements.dtype, elements, start, (step, *self.view.strides))
+
+    @property
+    def distinct(self) -> bool:
+        """Whether it is certain that no two elements of evenly spaced maps share a place."""
+        steps = [(abs(self._step or 0), self.addresses.size)]
+        steps += [(abs(stride), count) for stride, count in zip(self.view.strides, self.view.shape, strict=True)]
+        reach = 0
+        for stride, count in sorted(item for item in steps if item[1] > 1):
+            if stride < reach + self.geometry.dtype.itemsize:
+                return False
+            reach += stride * (count - 1)
+        return True
+
+    def offsets(self) -> Ints:
+        """Of a map's elements from its base, in elements, int64 ``[m]``."""
         # Addresses and strides are multiples of the element's size, so each part can be divided by itself.
-        starts: Ints = ((self.addresses[first:last] - self.low) // size)[:, None] + (self.offsets // size)[None]
-        return starts
+        numbers: Ints = self.geometry.addresses((0, 0, 0, 0)).reshape(-1) // self.geometry.dtype.itemsize
+        return numbers
+
+    def elements(self, offsets: Ints, first: int, last: int) -> Ints:
+        """Indices into ``open`` of the elements at some of the bases, int64 ``[last - first, m]``."""
+        starts: Ints = (self.addresses[first:last] - self.low) // self.geometry.dtype.itemsize
+        return starts[:, None] + offsets[None]

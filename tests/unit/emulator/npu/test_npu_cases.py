@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from corstone.emulator.npu.fuzz.store import StoredCase, load
+from corstone.emulator.npu.interpreter import forget_plans
 from corstone.emulator.npu.offline import run_delegate
 from corstone.targets import TARGETS
 
@@ -46,3 +47,11 @@ def test_the_cases_hold_every_target_and_operation() -> None:
     expected |= {f"POOL.{name}" for name in ("MAX", "AVERAGE", "REDUCE_SUM", "SUM", "NONE", "MIN", "ARGMAX_X")}
     expected |= {"CONV", "DEPTHWISE", "RESIZE.BILINEAR", "RESIZE.NEAREST", "DMA_START"}
     assert expected <= set(operations)
+
+
+@pytest.mark.parametrize("case", CASES[::5], ids=lambda case: case.name.replace(" ", "-"))
+def test_what_is_remembered_of_a_stream_changes_nothing(case: StoredCase) -> None:
+    forget_plans()
+    first, again = run_delegate(case.blob, case.inputs), run_delegate(case.blob, case.inputs)
+    assert first.outputs == again.outputs == case.outputs
+    assert first.stats == again.stats
