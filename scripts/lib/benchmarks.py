@@ -114,4 +114,17 @@ def upstream(runs: int) -> Iterator[Figure]:
         yield Figure("theirs / ours, cold", "x", [statistics.median(b for _, b in pairs) / cold])
 
 
-BENCHMARKS: dict[str, Benchmark] = {"boot": boot, "main": main_job, "start": start, "upstream": upstream}
+def nightly(runs: int) -> Iterator[Figure]:
+    """Ledger, merge of 100,000 cases, report of 3,000, dashboard of a year; once each, whatever --runs says."""
+    from benchmarks_nightly import nightly as figures
+
+    yield from figures(runs)
+
+
+BENCHMARKS: dict[str, Benchmark] = {
+    "boot": boot,
+    "main": main_job,
+    "start": start,
+    "upstream": upstream,
+    "nightly": nightly,
+}

@@ -1,7 +1,9 @@
 """What users reported of other harnesses' reports, played on small projects: pytest is run, ledgers merged, XML parsed.
 
 The numbers in the names are those of the reports: 58 control characters, 59 a crashed worker, 60 nothing written, 61
-suite properties under xdist, 62 strict readers, 63 reruns, 64 two results in a case, 65 exit 0, 66 verdict overwritten.
+suite properties under xdist, 62 strict readers, 63 reruns, 64 two results in a case, 65 exit 0, 66 verdict overwritten,
+67 devices that overwrite each other, 68 seeds. 69, a fail pattern before a pass pattern and a silent simulator, is in
+``tests/fvp`` (``test_session_endings``), where simulators are played.
 """
 
 from __future__ import annotations
@@ -136,15 +138,33 @@ def test_61_suite_properties_stay_under_xdist(tmp_path: Path) -> None:
         def fvp_version(corstone_property):
             corstone_property("fvp version", "11.27.42")
         @pytest.mark.parametrize("i", range(4))
-        def test_it(i):
-            pass
+        def test_it(i, record_property):
+            record_property("board serial", f"no-{i}")
     """
     folder = project.write_project(tmp_path / "p", source)
     project.run_pytest(folder, "-n", "4", "--corstone-ledger=led")
-    for root in junit(merge([folder / "led"]), tmp_path).values():
+    roots = junit(merge([folder / "led"]), tmp_path)
+    for root in roots.values():
         listed = {p.get("name"): p.get("value") for p in root.findall("testsuite/properties/property")}
         assert listed["fvp version"] == "11.27.42"
         assert listed["corstone.collected"] == listed["corstone.reported"] == "4"
+    for i, case in enumerate(roots["properties"].iter("testcase")):
+        recorded = {p.get("name"): p.get("value") for p in case.findall("properties/property")}
+        assert recorded["board serial"] == f"no-{i}"
+
+
+def test_62_the_strict_flavour_has_no_properties_in_a_case_and_the_json_beside_it_has_them(tmp_path: Path) -> None:
+    source = """
+        def test_it(record_property):
+            record_property("board serial", "no-7")
+    """
+    folder = project.write_project(tmp_path / "p", source)
+    project.run_pytest(folder, "--corstone-ledger=led")
+    xml, data = tmp_path / "strict.xml", tmp_path / "all.json"
+    argv = ["report", "merge", str(folder / "led"), "--junit", str(xml), "--junit-flavour", "strict"]
+    assert main([*argv, "--json", str(data)]) == 0
+    assert ET.parse(xml).getroot().findall(".//testcase/properties") == []
+    assert json.loads(data.read_text())["cases"][0]["attempts"][0]["properties"] == [["board serial", "no-7"]]
 
 
 RETRIED = """
@@ -235,6 +255,60 @@ def test_66_a_hook_that_turns_failures_into_passes_is_seen_through(tmp_path: Pat
     case = merge([folder / "led"]).cases[0]
     assert case.state is State.FAILED
     assert "reported it as passed" in case.reason
+
+
+DEVICES = """
+    import pathlib, sys, pytest
+    sys.path.insert(0, {here!r})
+    from test_ledger_merge import record
+    from dataclasses import replace
+    from pytest_corstone.ledger_hooks import add_record
+    def test_two(request):
+        for target in ("ethos-u55-128", "ethos-u85-256"):
+            add_record(request.node, replace(record(), target=target, case_id="acos-" + target))
+"""
+
+
+def test_67_two_devices_in_one_test_and_two_cells_in_one_folder_keep_all_reports(tmp_path: Path) -> None:
+    here = str(Path(__file__).parents[1] / "unit" / "ledger")
+    folder = project.write_project(tmp_path / "p", DEVICES.format(here=here))
+    for cell in ("u55", "u85"):
+        project.run_pytest(folder, "--corstone-ledger=led", env=project.environment(CORSTONE_CELL=cell))
+    merged = merge([folder / "led"])
+    assert [(c.cell, c.state) for c in merged.cases] == [("u55", State.PASSED), ("u85", State.PASSED)]
+    root = junit(merged, tmp_path)["properties"]
+    assert [s.get("name") for s in root.findall("testsuite")] == ["corstone.u55", "corstone.u85"] or not merged.red
+    for case in root.iter("testcase"):
+        named = {str(p.get("name")): p.get("value") for p in case.findall("properties/property")}
+        assert {named["target"], named["2.target"]} == {"ethos-u55-128", "ethos-u85-256"}
+
+
+def test_68_what_a_test_draws_is_seeded_from_its_id_printed_and_stored(tmp_path: Path) -> None:
+    source = """
+        import pathlib, random, numpy
+        def draw(name):
+            with open(name, "a") as f:
+                print(random.random(), numpy.random.rand(), file=f)
+        def test_a(corstone):
+            draw("a")
+            assert 0
+        def test_b(corstone):
+            draw("b")
+        def test_without():
+            draw("c")
+    """
+    folder = project.write_project(tmp_path / "p", source)
+    plugin = ("pytest_corstone.plugin",)
+    for arguments in (("--corstone-ledger=led",), ("-n", "2"), ("--corstone-seed=5",)):
+        done = project.run_pytest(folder, *arguments, plugins=plugin)
+    first, second, other = (folder / "a").read_text().splitlines()
+    assert first == second != other
+    assert first != (folder / "b").read_text().splitlines()[0]
+    assert len(set((folder / "c").read_text().splitlines())) == 3
+    assert "are seeded with" in done.stdout
+    case = next(c for c in merge([folder / "led"]).cases if "test_a" in c.test_id)
+    assert case.last is not None
+    assert case.last.detail()["props"][0][0] == "corstone.test_seed"
 
 
 def test_two_runs_at_once_into_one_folder_do_not_mix(tmp_path: Path) -> None:

@@ -20,6 +20,9 @@ _ACTIONS = {
     "upload": "actions/upload-artifact@v6",
     "download": "actions/download-artifact@v7",
 }
+# From the shell: in a container the expression github.workspace names the host's folder (actions/runner issue 2058).
+_FOLDERS = """echo "CORSTONE_CACHE=$GITHUB_WORKSPACE/.corstone-cache" >> "$GITHUB_ENV"
+echo "PIP_CACHE_DIR=$GITHUB_WORKSPACE/.pip-cache" >> "$GITHUB_ENV\""""
 _HAS_FVP = "vars.CORSTONE_FVP_LICENCE != ''"
 
 
@@ -70,8 +73,6 @@ def _test_job(matrix: Matrix, stage: str, cells: list[Cell]) -> dict[str, Any]:
         "CORSTONE_JOB_ATTEMPT": "${{ github.run_attempt }}",
         "CORSTONE_CELL": "${{ matrix.cell }}",
         "CORSTONE_SHARD": "${{ matrix.shard }}/${{ matrix.shards }}",
-        "CORSTONE_CACHE": "${{ github.workspace }}/.corstone-cache",
-        "PIP_CACHE_DIR": "${{ github.workspace }}/.pip-cache",
     }
     fvp = any(c.needs_fvp for c in cells)
     if fvp:
@@ -109,6 +110,7 @@ def _test_steps(matrix: Matrix) -> list[dict[str, Any]]:
     compiler = ", ".join(f"'{f}'" for f in steps.COMPILER_FILES)
     images = ", ".join(f"'{f}'" for f in steps.IMAGE_FILES)
     result: list[dict[str, Any]] = [{"name": "Check out", "uses": _uses(matrix, "checkout")}]
+    result.append({"name": "Folders", "run": _FOLDERS})
     if script := steps.system_script(matrix):
         result.append({"name": "System packages", "run": script})
     pip_key = "pip-${{ matrix.image }}-${{ hashFiles('pyproject.toml') }}-${{ matrix.cell }}"

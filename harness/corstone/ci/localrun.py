@@ -63,6 +63,8 @@ class LocalRunner:
     python: the interpreter jobs find as ``python``; its environment stands for the image.
     skip: names of steps left out.
     variables: ``vars.`` of the repository.
+    kill_after_s: jobs, by the name shown, whose test step is killed (SIGKILL to all of it) after so many seconds: what
+        a machine that goes away leaves.
     """
 
     workflow: Path
@@ -74,6 +76,7 @@ class LocalRunner:
     run_id: str = "1"
     run_attempt: str = "1"
     step_timeout_s: float = 3600.0
+    kill_after_s: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         try:
@@ -102,6 +105,7 @@ class LocalRunner:
         shutil.rmtree(folder, ignore_errors=True)
         context.folder = folder / "work"
         context.folder.mkdir(parents=True)
+        context.in_container = "container" in spec
         environment = self._environment(folder) | context.table(spec.get("env", {}))
         saves: list[Callable[[], object]] = []
         for number, step in enumerate(spec["steps"], start=1):
@@ -109,7 +113,9 @@ class LocalRunner:
             if name in self.skip or not context.holds(step.get("if", ""), failed=result.failed):
                 result.steps.append(StepResult(name, None))
             elif "run" in step:
-                result.steps.append(self._shell(name, step, context, environment))
+                limit_s = self.kill_after_s.get(result.name) if name == "Test" else None
+                result.steps.append(self._shell(name, step, context, environment, limit_s))
+                environment |= _said_variables(folder / "env")
             else:
                 result.steps.append(self._action(name, step, context, saves))
         for save in saves if not result.failed else ():
@@ -126,10 +132,14 @@ class LocalRunner:
             "CI": "true",
             "GITHUB_ACTIONS": "true",
             "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+            "GITHUB_WORKSPACE": str(folder / "work"),
+            "GITHUB_ENV": str(folder / "env"),
             "PYTHONDONTWRITEBYTECODE": "1",
         }
 
-    def _shell(self, name: str, step: Mapping[str, Any], context: _Context, environment: dict[str, str]) -> StepResult:
+    def _shell(
+        self, name: str, step: Mapping[str, Any], context: _Context, environment: dict[str, str], kill_s: float | None
+    ) -> StepResult:
         # The runner's own words: sh -e for the default, and for bash also a pipe that fails when its parts do.
         shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail"] if step.get("shell") == "bash" else ["sh", "-e"]
         script = context.folder.parent / "step.sh"
@@ -147,9 +157,9 @@ class LocalRunner:
                 start_new_session=True,
             )
             try:
-                status = process.wait(timeout=self.step_timeout_s)
+                status = process.wait(timeout=self.step_timeout_s if kill_s is None else kill_s)
             except subprocess.TimeoutExpired:
-                status = 124
+                status = 124 if kill_s is None else 137
             finally:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
@@ -207,6 +217,7 @@ class _Context:
     runner: LocalRunner
     row: dict[str, Any]
     folder: Path = Path()
+    in_container: bool = False
 
     def text(self, template: Any) -> str:
         return _EXPRESSION.sub(lambda m: self.value(m.group(1).strip()), str(template))
@@ -242,6 +253,11 @@ class _Context:
             return str(self.row.get(key, ""))
         if scope == "vars":
             return self.runner.variables.get(key, "")
+        if scope == "github" and key == "workspace" and self.in_container:
+            raise ConfigError(
+                "github.workspace names a folder of the host, which a container does not have",
+                hint="use $GITHUB_WORKSPACE in a step",
+            )
         if scope == "github" and key in github:
             return github[key]
         raise ConfigError(f"the expression {name!r} cannot be evaluated here")
@@ -252,6 +268,14 @@ class _Context:
             for path in sorted(p for p in self.folder.glob(pattern) if p.is_file()):
                 total.update(hashlib.sha256(path.read_bytes()).digest())
         return total.hexdigest()
+
+
+def _said_variables(path: Path) -> dict[str, str]:
+    """What steps wrote to ``GITHUB_ENV``: ``NAME=value`` lines."""
+    if not path.exists():
+        return {}
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {name: value for name, sign, value in (x.partition("=") for x in lines) if sign}
 
 
 def _safe(name: str) -> str:

@@ -3,7 +3,8 @@
 A ``[[cell]]`` says boards, targets, bits, policies, a provider, stages and, where it differs from ``[defaults]``,
 versions, system, shards and minutes. A list of versions (``versions.vela = ["5.0.0", "5.1.0"]``) makes one cell for
 each, named after what differs, since each needs an environment of its own; boards, targets, bits and policies are
-tests within one cell.
+tests within one cell. Versions of Python and QEMU choose the image, that of the FVP the machine (``runs_on`` may hold
+``{fvp}``), those of the other tools what pip installs.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ def _cells(path: Path, table: dict[str, Any], defaults: dict[str, Any], systems:
                 shards=_shards(path, where, merged.get("shards", 1), merged["stages"]),
                 minutes=int(merged.get("minutes", 60)),
                 retries=int(merged.get("retries", 0)),
-                runs_on=tuple(_list(merged.get("runs_on", "ubuntu-24.04"))),
+                runs_on=tuple(str(x).format(**versions) for x in _list(merged.get("runs_on", "ubuntu-24.04"))),
                 overrides=overrides,
             )
         )

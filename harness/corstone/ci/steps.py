@@ -32,7 +32,11 @@ def system_script(matrix: Matrix) -> str:
     packages = " ".join(lines(matrix.project.get("system_packages", [])))
     if not packages:
         return ""
-    return f"apt-get update -qq\napt-get install -y -qq --no-install-recommends {packages}"
+    # A clean image is root's and has no sudo; a machine of one's own is neither.
+    return (
+        'as_root=$([ "$(id -u)" = 0 ] || echo sudo)\n'
+        f"$as_root apt-get update -qq\n$as_root apt-get install -y -qq --no-install-recommends {packages}"
+    )
 
 
 def install_script(matrix: Matrix) -> str:
@@ -93,15 +97,19 @@ def cell_environment(cell: Cell, stage: str) -> dict[str, str]:
     return env | {f"{tool.upper()}_VERSION": version for tool, version in cell.overrides.items()}
 
 
-def merge_script(matrix: Matrix, stage: str, *, fvp_flag: str, summary: str, quarantine: str) -> str:
+def merge_script(
+    matrix: Matrix, stage: str, *, fvp_flag: str, summary: str, quarantine: str, flavour: str = "properties"
+) -> str:
     """One report and one answer from the ledgers of all jobs. Shards that left nothing are red.
 
     ``fvp_flag``: shell words that say whether FVP cells ran. ``summary``: where the engine takes Markdown from.
+    ``flavour``: of the JUnit file.
     """
+    chosen = "" if flavour == "properties" else f" --junit-flavour {flavour}"
     return (
         f"corstone report merge {LEDGERS} --expect {matrix.reference} --stage {stage}{fvp_flag} \\\n"
         f'  --quarantine {quarantine} --title "Corstone {stage}" \\\n'
-        f"  --junit {REPORT}/junit.xml --html {REPORT}/report.html --json {REPORT}/report.json \\\n"
+        f"  --junit {REPORT}/junit.xml{chosen} --html {REPORT}/report.html --json {REPORT}/report.json \\\n"
         f"  --markdown {summary} --durations {DURATIONS}"
     )
 

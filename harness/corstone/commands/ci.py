@@ -31,6 +31,10 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     run_.add_argument("--skip", action="append", default=[], metavar="STEP", help="leave out a step by its name")
     run_.add_argument("--var", action="append", default=[], metavar="NAME=VALUE", help="a variable of the repository")
 
+    run_.add_argument(
+        "--kill", action="append", default=[], metavar="JOB@SECONDS", help="kill -9 the tests of a job: 'u55 2/2@20'"
+    )
+
     budget = actions.add_parser("budget", help="time and cost by cell, what to cut, how the matrix grows")
     budget.add_argument("--history", type=Path, metavar="HISTORY_DIR", help="take measured times from a history")
 
@@ -66,7 +70,14 @@ def _run(args: argparse.Namespace) -> int:
 
     variables = dict(v.partition("=")[::2] for v in args.var)
     workflow = Path(f".github/workflows/corstone-{args.stage}.yml")
-    runner = LocalRunner(workflow, Path(), args.workspace.resolve(), skip=args.skip, variables=variables)
+    runner = LocalRunner(
+        workflow,
+        Path(),
+        args.workspace.resolve(),
+        skip=args.skip,
+        variables=variables,
+        kill_after_s={job: _seconds(text) for job, _, text in (k.rpartition("@") for k in args.kill)},
+    )
     results: list[JobResult] = []
     for job in runner.data["jobs"]:
         for row in runner.rows(job):
@@ -83,6 +94,15 @@ def _run(args: argparse.Namespace) -> int:
                 if step.status not in (0, None) or job == "merge":
                     print("    " + step.output.rstrip().replace("\n", "\n    "))
     return 1 if any(r.failed for r in results) else 0
+
+
+def _seconds(text: str) -> float:
+    from corstone.errors import ConfigError
+
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigError(f"--kill: {text!r} is no number of seconds", hint="write JOB@SECONDS") from None
 
 
 def _budget(args: argparse.Namespace) -> int:

@@ -8,13 +8,14 @@ One JSON object a line, ``t`` always first so that a reader can skip a kind with
     collected   id                               one a test, by the process that collects for its shard
     collection  count                            how many distinct ids were collected: the number to agree with
     started     id, n, wall, mono                attempt ``n`` (1, 2, ...) begins
-    detail      id, n, records, text, out, err   the heavy part of the next line, always written with it
+    detail      id, n, records, text, out, err, [props]   the heavy part of the next line, always written with it
     finished    id, n, outcome, cause, word, reason, s, wall, mono, m, case, ver
     lost        id, reason                       another process saw this test's process die
     close       started, finished, exit          the process ended in order
 
 ``word`` is pytest's word (passed, failed, error, skipped, xfailed, xpassed), ``s`` seconds on the monotonic clock,
-``m`` the figures of ``corstone.ledger.figures``, ``case`` the names a report filters by.
+``m`` the figures of ``corstone.ledger.figures``, ``case`` the names a report filters by, ``props`` pairs of name and
+value that the test recorded itself.
 
 Version 1 had no ``detail`` line: ``record``, ``text``, ``out`` and ``err`` lay in ``finished``, with ``duration`` for
 ``s``, and ``time`` for ``wall``.

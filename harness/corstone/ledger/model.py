@@ -86,7 +86,7 @@ class Attempt:
     def detail(self) -> dict[str, Any]:
         """Records and captured text, read again from the ledger: they are not held in memory."""
         if self.detail_at < 0:
-            return {"records": [], "text": "", "out": "", "err": ""}
+            return {"records": [], "text": "", "out": "", "err": "", "props": []}
         from corstone.ledger.reader import detail_at
 
         return detail_at(self.source, self.detail_at)

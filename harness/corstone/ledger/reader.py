@@ -108,7 +108,7 @@ def detail_at(source: Source, offset: int) -> dict[str, Any]:
         stream.seek(offset)
         event = _parse(stream.readline()) or {}
     event = upgrade(event, int(source.head["v"]))[0]
-    return {"records": [], "text": "", "out": "", "err": ""} | event
+    return {"records": [], "text": "", "out": "", "err": "", "props": []} | event
 
 
 def _parse(raw: bytes) -> dict[str, Any] | None:

@@ -97,7 +97,11 @@ class Ledger:
     _named: bool = False
     _versions: dict[str, int] = field(default_factory=dict)
     _counts: list[int] = field(default_factory=lambda: [0, 0])
+    _folder: str = ""
     _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        self._folder = os.path.realpath(self.path.parent)
 
     def __enter__(self) -> Self:
         return self
@@ -144,6 +148,7 @@ class Ledger:
         text: str = "",
         out: str = "",
         err: str = "",
+        properties: Sequence[tuple[str, object]] = (),
     ) -> None:
         """Write how the attempt that ``started`` began has ended.
 
@@ -152,6 +157,7 @@ class Ledger:
         word: pytest's word for it (``xfailed`` and ``xpassed`` cannot be told from the outcome alone).
         reason: one line for people. ``text``, ``out``, ``err``: traceback and captured output, cut when very long.
         records: the case records made in this attempt.
+        properties: names and values of the test's own, in its order; a name may come twice.
         """
         with self._lock:
             if not self._writable:
@@ -162,7 +168,9 @@ class Ledger:
             lines = [] if not records else self._versions_lines(records)
             detail: dict[str, Any] = {"id": test_id, "n": n, "records": [self._portable(r) for r in records]}
             detail |= {"text": capped(text), "out": capped(out), "err": capped(err)}
-            if records or text or out or err:
+            if properties:
+                detail["props"] = [[str(name), capped(str(value), 8192)] for name, value in properties]
+            if records or text or out or err or properties:
                 lines.append(encode("detail", detail))
             line: dict[str, Any] = {"id": test_id, "n": n, "outcome": outcome.value, "cause": cause.value}
             line |= {"word": word or _word(outcome), "reason": capped(reason, 2000)}
@@ -213,9 +221,9 @@ class Ledger:
         data = record.to_json()
         with contextlib.suppress(ValueError, OSError):
             if record.capture:
-                folder, capture = self.path.parent.resolve(), Path(record.capture).resolve()
-                if capture.is_relative_to(folder.parent):
-                    data["capture"] = os.path.relpath(capture, folder)
+                capture = os.path.realpath(record.capture)
+                if capture.startswith(os.path.dirname(self._folder) + os.sep):
+                    data["capture"] = os.path.relpath(capture, self._folder)
         return data
 
     @property

@@ -94,8 +94,10 @@ def detail(case: MergedCase, drawn: Detail) -> dict[str, Any]:
     if case.quarantine:
         entry = case.quarantine
         notes.append(f"quarantined until {entry['expires']} by {entry['owner']}, {entry['issue']}: {entry['reason']}")
+    recorded = case.last.detail()["props"] if case.last is not None else []
     more = {
         "id": case.test_id,
+        "facts": [*shown["facts"], *recorded],
         "reason": reason,
         "notes": notes,
         "attempts": [_attempt(a, n, case) for n, a in _numbered(case)],

@@ -36,6 +36,7 @@ def case_data(case: MergedCase) -> dict[str, Any]:
             "seconds": a.seconds,
             "worker": a.source.head.get("worker", ""),
             "shard": a.source.head.get("shard", ""),
+            "properties": a.detail()["props"],
             "records": [r.to_json() for r in a.records()],
         }
         for number, a in enumerate(case.attempts, start=1)

@@ -187,7 +187,7 @@ def _attempt(attempt: Attempt, followed_by_pass: bool) -> RerunFailure | RerunEr
 
 
 def case_properties(case: MergedCase) -> Iterator[tuple[str, str]]:
-    """Facts of one case: state, cause, what it ran on, figures, versions, attempts, repro."""
+    """Facts of one case: state, cause, what it ran on, figures, versions, attempts, what the test recorded, repro."""
     yield "state", case.state.value
     yield "outcome", case.outcome.value
     if case.cause not in {"", "none"}:
@@ -202,7 +202,11 @@ def case_properties(case: MergedCase) -> Iterator[tuple[str, str]]:
         yield "quarantine.owner", case.quarantine["owner"]
         yield "quarantine.issue", case.quarantine["issue"]
         yield "quarantine.expires", case.quarantine["expires"]
-    if case.last is None or not case.names:
+    if case.last is None:
+        return
+    for name, value in case.last.detail()["props"]:
+        yield name, value
+    if not case.names:
         return
     for number, record in enumerate(case.last.records()):
         # The same names as in pytest's own file; the outcome of the test itself is ``state`` and ``outcome`` above.

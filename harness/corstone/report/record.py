@@ -45,7 +45,9 @@ class CaseRecord:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, with the schema number; numbers that JSON lacks become words (``Verdict.to_json``)."""
-        return asdict(self) | {"verdict": self.verdict.to_json(), "schema": SCHEMA}
+        plain = {name: dict(value) if isinstance(value, dict) else value for name, value in vars(self).items()}
+        executor = None if self.executor is None else asdict(self.executor)
+        return plain | {"executor": executor, "verdict": self.verdict.to_json(), "schema": SCHEMA}
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> CaseRecord:

@@ -18,6 +18,10 @@ _TAIL_LINES = 15
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
+DEVICES = ("fvp", "emulator")
+"""Kinds of executors that count as a device; a ``host`` target is none."""
+
+
 def safe(text: str) -> str:
     """Control and direction characters as their hexadecimal escapes; newlines and tabs stay."""
     return _CONTROL.sub(lambda m: f"\\x{ord(m[0]):02x}" if ord(m[0]) < 256 else f"\\u{ord(m[0]):04x}", text)
@@ -30,7 +34,7 @@ def executed_by(record: CaseRecord) -> str:
 
 def named(executor: Executor) -> str:
     """Name, version and kind of what played the board."""
-    kind = "Arm FVP" if executor.kind == "fvp" else "emulator, not an Arm product"
+    kind = {"fvp": "Arm FVP", "host": "no board: host reference"}.get(executor.kind, "emulator, not an Arm product")
     return safe(f"{executor} ({kind})")
 
 
@@ -161,7 +165,7 @@ def summary(records: Sequence[CaseRecord]) -> str:
 
 def ran_on_device(records: Sequence[CaseRecord], selected: int | None = None) -> str:
     """The last line of every run."""
-    kinds = [r.executor.kind for r in records if r.executor is not None]
+    kinds = [kind for r in records if r.executor is not None and (kind := r.executor.kind) in DEVICES]
     total = len(records) if selected is None else selected
     return device_line(len(kinds), total, kinds.count("fvp"), kinds.count("emulator"))
 
