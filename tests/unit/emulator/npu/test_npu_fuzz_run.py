@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+
 import pytest
 
+from corstone.emulator.npu.fuzz import campaign
 from corstone.emulator.npu.fuzz.compiler import CompileFailed, Compiler
 from corstone.emulator.npu.fuzz.differential import Outcome, judge, reference, run_case
 from corstone.emulator.npu.fuzz.known import known_divergence
 from corstone.emulator.npu.fuzz.networks import draw
 from corstone.emulator.npu.fuzz.special import condition, loop
+from corstone.emulator.npu.fuzz.store import load
+from corstone.emulator.npu.offline import run_delegate
 from corstone.targets import TARGETS
 
 pytest.importorskip("tosa_reference_model", reason="the TOSA tools are not installed")
@@ -56,3 +62,19 @@ def test_only_a_listed_combination_explains_a_difference() -> None:
     assert known_divergence(("slice", "conv"), "ethos-u55-128", "output 0") == "slice-window"
     assert known_divergence(("conv", "add"), "ethos-u55-128", "output 0") == ""
     assert Outcome(0, "ethos-u55-128", ("slice", "conv"), "equal").known == ""
+
+
+def test_a_campaign_counts_every_case_and_stores_what_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    targets = ["ethos-u55-128", "ethos-u85-256"]
+    counts = campaign.run(range(900_000, 900_006), targets, 100.0, tmp_path / "kept.npz", print)
+    assert sum(counts.outcomes.values()) == 6
+    assert counts.total("different") == 0
+    assert not (tmp_path / "kept.npz").exists()
+    # What is taken for a difference is stored with the reference's answer.
+    real = campaign.run_case
+    monkeypatch.setattr(campaign, "run_case", lambda *a: dataclasses.replace(real(*a), kind="different", operators=()))
+    shown: list[Outcome] = []
+    campaign.run(range(900_001, 900_002), targets, 100.0, tmp_path / "kept.npz", shown.append)
+    (case,) = load(tmp_path / "kept.npz")
+    assert len(shown) == 1
+    assert run_delegate(case.blob, case.inputs).outputs == case.outputs

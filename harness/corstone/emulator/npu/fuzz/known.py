@@ -81,6 +81,11 @@ DIVERGENCES = (
         lambda _names, _target, detail: "leave an IFM of" in detail,
     ),
     Divergence(
+        "reduce-bricks",
+        "a sum that another reduction reads is stored in bricks, in the room of a plain tensor, over its own input",
+        lambda names, _target, detail: _follows(names, _REDUCES, _REDUCES) and "overlap fault" in detail,
+    ),
+    Divergence(
         "padding-average",
         "an AVERAGE is given windows that lie in the padding altogether",
         lambda _names, _target, detail: "in the padding altogether" in detail,
