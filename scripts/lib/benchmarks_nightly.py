@@ -1,6 +1,8 @@
 """Figures of the nightly job: ledger, merge, report, dashboard. Nothing is booted; the cases are made up.
 
 Each step runs in a process of its own, so that its memory is its own: ``python benchmarks_nightly.py STEP FOLDER``.
+Times are of the processor, all processes of a step together, which a busy machine changes little; where wall-clock time
+is meant it says so.
 """
 
 from __future__ import annotations
@@ -32,6 +34,23 @@ def load(path: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def _cpu() -> float:
+    """Processor seconds so far, of this process and those it waited for."""
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in usages)
+
+
+def _made_once(record: Any) -> Any:
+    """The record, with its data made once: filling a history is not what is measured."""
+    data = record.to_json()
+
+    class Once(type(record)):  # type: ignore[misc]
+        def to_json(self) -> dict[str, Any]:
+            return dict(data)
+
+    return Once(**vars(record))
 
 
 def _record(folder: Path) -> Any:
@@ -68,11 +87,11 @@ def ledger(folder: Path) -> dict[str, float]:
     for name, records in (("plain", []), ("record", [record])):
         with open_ledger(folder / name) as book:
             book.collected([f"t{i}" for i in range(PER_TEST)])
-            began = time.perf_counter()
+            began = _cpu()
             for i in range(PER_TEST):
                 book.started(f"t{i}")
                 book.finished(f"t{i}", Outcome.PASSED, records=records)
-            result[name] = (time.perf_counter() - began) / PER_TEST * 1000
+            result[name] = (_cpu() - began) / PER_TEST * 1000
     return result
 
 
@@ -82,17 +101,17 @@ def merge_large(folder: Path) -> dict[str, float]:
     from corstone.report import merged_html, merged_json, merged_junit, merged_markdown
 
     base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    began = time.perf_counter()
+    began = _cpu()
     merged = merge([folder / "large"])
-    read = time.perf_counter() - began
+    read = _cpu() - began
     held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base
     assert len(merged.cases) == merged.collected == LARGE
     merged_junit.write_junit(merged, folder / "junit.xml")
     merged_json.write_json(merged, folder / "all.json")
     (folder / "summary.md").write_text(merged_markdown.markdown(merged))
-    text = time.perf_counter() - began
+    text = _cpu() - began
     merged_html.write_html(merged, folder / "report.html")
-    whole = time.perf_counter() - began
+    whole = _cpu() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {"read": read, "text": text, "all": whole, "held": held / 1024, "peak": peak / 1024}
 
@@ -103,9 +122,9 @@ def report(folder: Path) -> dict[str, float]:
 
     base = _record(folder / "capture")
     records = [replace(base, case_id=f"case-{i}", network=f"net{i}") for i in range(CASES)]
-    began = time.perf_counter()
+    began = _cpu()
     write_html(folder / "report.html", records)
-    result = {"write": time.perf_counter() - began, "size": (folder / "report.html").stat().st_size / 1e6}
+    result = {"write": _cpu() - began, "size": (folder / "report.html").stat().st_size / 1e6}
     return result | {f"paint-{k}": v for k, v in _paint(folder, {"report": folder / "report.html"}).items()}
 
 
@@ -114,9 +133,9 @@ def dashboard(folder: Path) -> dict[str, float]:
     from corstone.dashboard.build import build
 
     load("tests/unit/dashboard/synthetic.py").fill(folder / "h", nights=NIGHTS, cells=20, cases=CASES)
-    began = time.perf_counter()
+    began, wall = _cpu(), time.perf_counter()
     built = build(folder / "h", folder / "site")
-    result = {"build": time.perf_counter() - began, "pages": float(built.pages)}
+    result = {"wall": time.perf_counter() - wall, "build": _cpu() - began, "pages": float(built.pages)}
     site = folder / "site"
     pages = {n: site / f"{n}.html" for n in ("index", "cases", "changes", "drift")}
     pages |= {n[:-1]: min((site / n).glob("*.html")) for n in ("nights", "cells")}
@@ -160,7 +179,7 @@ def nightly(runs: int) -> Iterator[Figure]:
         found = step("ledger", folder)
         yield Figure("ledger, one test", "ms", [found["plain"]], "under 1 ms")
         yield Figure("ledger, one test with its case record", "ms", [found["record"]], "under 1 ms")
-        _fill(folder / "large", LARGE, [_record(folder / "capture-large")])
+        _fill(folder / "large", LARGE, [_made_once(_record(folder / "capture-large"))])
         found = step("merge", folder)
         yield Figure("merge 100,000 cases", "s", [found["read"]])
         yield Figure("merge 100,000 cases, JUnit, JSON, Markdown", "s", [found["text"]])
@@ -173,6 +192,7 @@ def nightly(runs: int) -> Iterator[Figure]:
         yield from (Figure(f"report, {k}", "ms", [v]) for k, v in found.items())
         found = step("dashboard", folder)
         yield Figure("dashboard of 365 nights x 3,000 cases, build", "s", [found.pop("build")], "under 60 s")
+        yield Figure("the same, wall-clock", "s", [found.pop("wall")], "under 60 s")
         yield Figure("dashboard, pages", "", [found.pop("pages")])
         yield from (Figure(f"dashboard, {k}", "ms", [v], "under 1000 ms") for k, v in found.items())
 
