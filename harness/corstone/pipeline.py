@@ -19,6 +19,7 @@ from corstone.causes import Cause, Outcome
 from corstone.errors import ConfigError, HarnessError
 from corstone.judge.verdict import Verdict
 from corstone.report.record import CaseRecord
+from corstone.targets import HOST_BOARD, HOST_TARGETS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,6 +53,7 @@ class CheckRequest:
     references: of table, tosa, vgf, float, fake-quantized.
     timeout_s: whole boot, seconds; None takes the provider's default.
     label: name in reports instead of the network's own.
+    target: an NPU, or a host target (``corstone.targets.HOST_TARGETS``), which needs no board and counts as no device.
     """
 
     network: str
@@ -67,6 +69,7 @@ class CheckRequest:
     stimulus: str = "codes"
     seed: int = 0
     inputs: tuple[Any, ...] = ()
+    input_files: tuple[Path, ...] = ()
     shapes: tuple[tuple[int, ...], ...] = ()
     out: Path = Path("corstone-out")
     references: tuple[str, ...] = REFERENCES
@@ -80,17 +83,33 @@ class CheckRequest:
         return self.label or Path(self.network).name.replace(":", "-")
 
     @property
-    def case_id(self) -> str:
-        """Stable over versions, usable as a folder name."""
-        board = self.board or _board_of(self.target)
-        parts = [self.name, f"int{self.bits}", self.policy, self.target, board, self.stimulus]
-        return "-".join(part.replace("/", "_") for part in parts if part)
+    def plain(self) -> bool:
+        """A host target that runs the float graph, whatever bits and policy say."""
+        host = HOST_TARGETS.get(self.target)
+        return host is not None and not host.quantized
 
     @property
-    def repro(self) -> str:
-        """The command that runs this case again."""
+    def inputs_by(self) -> str:
+        """The stimulus; a float graph has no codes and gets a ramp over its domain instead."""
+        return "ramp" if self.plain and self.stimulus == "codes" else self.stimulus
+
+    @property
+    def case_id(self) -> str:
+        """Stable over versions, usable as a folder name."""
+        board = _board_of(self.target, self.board)
+        width = ["float"] if self.plain else [f"int{self.bits}", self.policy]
+        parts = [self.name, *width, self.target, board, self.inputs_by]
+        return "-".join(part.replace("/", "_") for part in parts if part)
+
+    def repro(self, capture: Path | None) -> str:
+        """The command that runs this case again; given inputs are those that its ``capture`` folder keeps."""
         words = ["corstone", "check", self.network, "--bits", str(self.bits), "--policy", self.policy]
-        words += ["--target", self.target, "--stimulus", self.stimulus]
+        words += ["--target", self.target]
+        if self.stimulus != "given":
+            words += ["--stimulus", self.stimulus]
+        elif self.inputs and capture is not None:
+            words += [word for i in range(len(self.inputs)) for word in ("-i", str(capture / f"in-{i}.bin"))]
+        words += [word for file in self.input_files for word in ("-i", str(file))]
         for shape in self.shapes:
             words += ["--shape", ",".join(map(str, shape))]
         return shlex.join(words)
@@ -102,16 +121,18 @@ def check(module_or_name: Any, example_inputs: Sequence[Any] | None = None, **op
     Parameters
     ----------
     module_or_name: an ``nn.Module``, or a name as in ``CheckRequest.network``.
-    example_inputs: tensors or arrays; needed for a module, and then also the default stimulus (``given``).
+    example_inputs: tensors or arrays (one may stand alone); needed for a module, and then also the default stimulus
+        (``given``).
     options: fields of ``CheckRequest``.
 
-    Returns the case's record; whatever the compiler or the device does becomes a verdict in it.
+    Returns the case's record; whatever the compiler or the device does becomes a verdict in it. A module is kept as
+    ``networks/NAME-HASH.pt2`` in the folder ``out``, by which ``corstone check`` can run it again.
 
     Raises
     ------
     ConfigError: nonsense in the request itself.
     """
-    inputs = tuple(_array(x) for x in example_inputs or ())
+    inputs = _arrays(example_inputs)
     if isinstance(module_or_name, str):
         if inputs:
             options = {"stimulus": "given", **options}
@@ -122,13 +143,12 @@ def check(module_or_name: Any, example_inputs: Sequence[Any] | None = None, **op
             f"checking a live {type(module_or_name).__name__} needs example inputs",
             hint="check(module, (example_input,)): they fix its shapes and are its stimulus",
         )
-    with tempfile.TemporaryDirectory(prefix="corstone-export-") as folder:
-        try:
-            path = _export(module_or_name, example_inputs or (), Path(folder))
-        except HarnessError as error:
-            request = CheckRequest(options["label"], inputs=inputs, **options)
-            return _finish(request, _failed(request, error), {})
-        return check_one(CheckRequest(str(path), inputs=inputs, **options))
+    request = CheckRequest(options["label"], inputs=inputs, **options)
+    try:
+        path = _export(module_or_name, inputs, request.out / "networks")
+    except HarnessError as error:
+        return _finish(request, _failed(request, error), {})
+    return check_one(replace(request, network=str(path)))
 
 
 def build(module_or_name: Any, example_inputs: Sequence[Any] | None = None, **options: Any) -> Program:
@@ -140,12 +160,12 @@ def build(module_or_name: Any, example_inputs: Sequence[Any] | None = None, **op
     """
     from corstone.lowering import lower
 
-    inputs = tuple(_array(x) for x in example_inputs or ())
+    inputs = _arrays(example_inputs)
     if isinstance(module_or_name, str):
         return lower(_lower_request(CheckRequest(module_or_name, inputs=inputs, **options)))
     options = {"label": type(module_or_name).__name__, **options}
     with tempfile.TemporaryDirectory(prefix="corstone-export-") as folder:
-        path = _export(module_or_name, example_inputs or (), Path(folder))
+        path = _export(module_or_name, inputs, Path(folder))
         return lower(_lower_request(CheckRequest(str(path), inputs=inputs, **options)))
 
 
@@ -192,7 +212,6 @@ def _lower_request(request: CheckRequest) -> LowerRequest:
 
 
 def _run_case(request: CheckRequest, program: Program, seconds: dict[str, float], say: Progress) -> CaseRecord:
-    from corstone.boards import BootRequest, boot
     from corstone.judge.stored import Question, judge_folder, store
     from corstone.reference import domain_findings, operators_of, references
 
@@ -203,34 +222,59 @@ def _run_case(request: CheckRequest, program: Program, seconds: dict[str, float]
         inputs = _stimulus(request, program)
         clock.lap("stimulus")
         say(request.case_id, "boot")
-        capture = boot(
-            BootRequest(
-                program=program,
-                inputs=tuple(x.tobytes() for x in inputs),
-                folder=folder,
-                board=request.board,
-                provider=request.provider,
-                fvp_dir=request.fvp_dir,
-                require_fvp=request.require_fvp,
-                runner=request.runner,
-                runner_elf=request.runner_elf,
-                deadlines=_deadlines(request, program),
-                trace=request.trace,
-            )
-        )
+        capture = _execute(request, program, inputs, folder)
         clock.lap("boot")
         say(request.case_id, "judge")
-        answers = list(references(program, inputs, request.references).values())
+        answers = list(references(program, inputs, _references(request)).values())
         clock.lap("references")
         budgets = _budgets(request)
         findings = domain_findings(program, inputs)
-        question = Question(budgets, request.stimulus, request.seed, _domain(request), findings, operators_of(program))
+        domain = _domain(request, inputs)
+        question = Question(budgets, request.inputs_by, request.seed, domain, findings, operators_of(program))
         store(folder, question, answers)
         verdict = judge_folder(folder)[3]
         clock.lap("judge")
     except HarnessError as error:
         return _failed(request, error, capture, program)
     return _record(request, verdict, capture, program)
+
+
+def _execute(request: CheckRequest, program: Program, inputs: Sequence[Array], folder: Path) -> Capture:
+    """Boot the board, or run the graph where the target is a host's."""
+    if program.target in HOST_TARGETS:
+        from corstone.reference.host import run_host
+
+        return run_host(program, inputs, folder)
+    from corstone.boards import BootRequest, boot
+
+    return boot(
+        BootRequest(
+            program=program,
+            inputs=tuple(x.tobytes() for x in inputs),
+            folder=folder,
+            board=request.board,
+            provider=request.provider,
+            fvp_dir=request.fvp_dir,
+            require_fvp=request.require_fvp,
+            runner=request.runner,
+            runner_elf=request.runner_elf,
+            deadlines=_deadlines(request, program),
+            trace=request.trace,
+        )
+    )
+
+
+def _references(request: CheckRequest) -> tuple[str, ...]:
+    """The references asked for; VGF is an optional extra, and missing tools are said rather than passed over."""
+    if "vgf" in request.references:
+        from corstone.vgf import find_tools
+
+        find_tools()
+    if request.target not in HOST_TARGETS:
+        return request.references
+    from corstone.reference.host import references_for
+
+    return references_for(request.target, request.references)
 
 
 def run_program(
@@ -366,9 +410,19 @@ def _stimulus(request: CheckRequest, program: Program) -> list[Array]:
     from corstone_models.stimuli import stimulus
 
     if request.stimulus == "given":
-        return _given(request, program)
+        return _from_files(request, program) if request.input_files else _given(request, program)
     network = NETWORKS.get(request.network)
-    return list(stimulus(request.stimulus, program, seed=request.seed, domain=network.domain if network else None))
+    return list(stimulus(request.inputs_by, program, seed=request.seed, domain=network.domain if network else None))
+
+
+def _from_files(request: CheckRequest, program: Program) -> list[Array]:
+    import numpy as np
+
+    data = _read_inputs(program.inputs, request.input_files)
+    return [
+        np.frombuffer(raw, np.dtype(spec.dtype)).reshape(spec.shape)
+        for raw, spec in zip(data, program.inputs, strict=True)
+    ]
 
 
 def _given(request: CheckRequest, program: Program) -> list[Array]:
@@ -391,13 +445,12 @@ def _given(request: CheckRequest, program: Program) -> list[Array]:
 
 
 def _budgets(request: CheckRequest) -> tuple[Any, ...]:
-    from corstone_models.networks import NETWORKS
+    from corstone.accuracy.budget_file import budgets_of
 
-    network = NETWORKS.get(request.network)
-    return network.budgets(request.bits, request.policy) if network else ()
+    return () if request.plain else budgets_of(request.network, request.bits, request.policy)
 
 
-def _domain(request: CheckRequest) -> Domain | None:
+def _domain(request: CheckRequest, inputs: Sequence[Array]) -> Domain | None:
     from corstone_models.networks import NETWORKS
 
     if network := NETWORKS.get(request.network):
@@ -408,7 +461,8 @@ def _domain(request: CheckRequest) -> Domain | None:
 
     from corstone.judge.domain import Domain
 
-    floats = [x[np.isfinite(x)] for x in request.inputs if x.dtype.kind == "f"]
+    given = inputs if request.input_files else request.inputs
+    floats = [x[np.isfinite(x)] for x in given if x.dtype.kind == "f"]
     if floats := [x for x in floats if x.size]:
         return Domain(min(float(x.min()) for x in floats), max(float(x.max()) for x in floats), declared=False)
     return Domain(-1.0, 1.0, declared=False) if request.shapes else None
@@ -424,10 +478,22 @@ def _deadlines(request: CheckRequest, program: Program) -> Deadlines | None:
     return replace(base, total=limit, start=min(base.start, limit), progress=min(base.progress, limit))
 
 
-def _array(value: Any) -> Any:
+def _arrays(values: Any) -> tuple[Array, ...]:
+    """Example inputs as arrays; a single tensor or array is the one input."""
     import numpy as np
 
-    return np.ascontiguousarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
+    if values is None:
+        return ()
+    alone = hasattr(values, "detach") or isinstance(values, np.ndarray) or not isinstance(values, Sequence)
+    given = [values] if alone else values
+    try:
+        return tuple(np.ascontiguousarray(v.detach().cpu().numpy() if hasattr(v, "detach") else v) for v in given)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"example inputs must be tensors or arrays: {error}",
+            cause=Cause.BAD_INPUT,
+            hint="check(module, (first, second)): one for each argument of forward, in its order",
+        ) from error
 
 
 def _export(module: Any, example_inputs: Sequence[Any], folder: Path) -> Path:
@@ -438,10 +504,12 @@ def _export(module: Any, example_inputs: Sequence[Any], folder: Path) -> Path:
     return path
 
 
-def _board_of(target: str) -> str:
+def _board_of(target: str, wanted: str | None = None) -> str:
+    if target in HOST_TARGETS:
+        return HOST_BOARD
     from corstone.boards import board_for_target
 
-    return board_for_target(target, None).name
+    return wanted or board_for_target(target, None).name
 
 
 def _failed(
@@ -458,18 +526,18 @@ def _record(request: CheckRequest, verdict: Verdict, capture: Capture | None, pr
 
     versions = {"corstone": __version__, **(program.versions if program else {})}
     counters = dict(capture.counters) if capture else {}
-    if program is not None:
+    if program is not None and program.target not in HOST_TARGETS:
         counters |= npu_cost(program.pte, program.target, counters)
     if capture is not None:
         versions[capture.executor.kind] = str(capture.executor)
     return CaseRecord(
         case_id=request.case_id,
         network=request.name,
-        bits=request.bits,
-        policy=request.policy,
+        bits=0 if request.plain else request.bits,
+        policy="" if request.plain else request.policy,
         target=request.target,
-        board=capture.board if capture else request.board or _board_of(request.target),
-        stimulus=request.stimulus,
+        board=capture.board if capture else _board_of(request.target, request.board),
+        stimulus=request.inputs_by,
         verdict=verdict,
         executor=capture.executor if capture else None,
         runner=capture.runner if capture else "",
@@ -478,7 +546,7 @@ def _record(request: CheckRequest, verdict: Verdict, capture: Capture | None, pr
         capture=str(capture.folder) if capture else "",
         counters=counters,
         versions=versions,
-        repro=request.repro,
+        repro=request.repro(capture.folder if capture else None),
     )
 
 

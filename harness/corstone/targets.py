@@ -3,11 +3,13 @@
 CONFIG is the value of the NPU's CONFIG register that the driver compares with the one in the command stream: product
 in [31:28], log2 of the MACs in [3:0] (hal_ethos_u ethosu55/65/85_interface.h; values as Vela 5.1.0 writes them). ID is
 the architecture the device reports (reset values of the same headers; for U65 the arch 1.0.6 that Vela asks for).
-Leaves out boards: which board carries which product is the board's data.
+Leaves out boards: which board carries which product is the board's data. Beside them the host targets, which run a TOSA
+graph on this machine and have neither NPU nor board.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from corstone.causes import Cause
@@ -44,6 +46,43 @@ TARGETS: dict[str, Target] = {row.name: row for row in _ROWS}
 _PRODUCTS = {0: "U55", 1: "U65", 2: "U85"}
 
 
+@dataclass(frozen=True)
+class HostTarget:
+    """One host target. ``profile`` is what the graph is lowered for; ``executor`` runs it: ``tosa`` or ``vgf``."""
+
+    name: str
+    title: str
+    profile: str
+    executor: str
+    quantized: bool
+
+
+HOST_BOARD = "host"
+"""Stands in records where a board would."""
+
+_INT, _FP = "TOSA-1.0+INT+int16", "TOSA-1.0+FP"
+HOST_TARGETS: dict[str, HostTarget] = {
+    row.name: row
+    for row in (
+        HostTarget("tosa-fp", "TOSA reference model, plain", _FP, "tosa", False),
+        HostTarget("tosa-int", "TOSA reference model, quantized", _INT, "tosa", True),
+        HostTarget("vgf-fp", "VGF through Arm's Vulkan emulation layer, plain", _FP, "vgf", False),
+        HostTarget("vgf-int", "VGF through Arm's Vulkan emulation layer, quantized", _INT, "vgf", True),
+    )
+}
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "all": tuple(TARGETS),
+    "host": tuple(HOST_TARGETS),
+    "vgf": ("vgf-fp", "vgf-int"),
+}
+
+
+def expand(names: Iterable[str]) -> list[str]:
+    """``all`` (every NPU), ``host`` and ``vgf`` replaced by the targets they stand for; no repetitions."""
+    return list(dict.fromkeys(found for name in names for found in GROUPS.get(name, (name,))))
+
+
 def target(name: str) -> Target:
     """The target of that name.
 
@@ -54,10 +93,16 @@ def target(name: str) -> Target:
     try:
         return TARGETS[name]
     except KeyError:
+        if name in HOST_TARGETS:
+            raise ConfigError(
+                f"{name} runs on this machine and has no board",
+                cause=Cause.CONFIGURATION,
+                hint=f"use it with `corstone check`; for a board use one of {', '.join(TARGETS)}",
+            ) from None
         raise ConfigError(
             f"there is no target {name!r}",
             cause=Cause.CONFIGURATION,
-            hint="use one of " + ", ".join(TARGETS),
+            hint=f"use one of {', '.join(TARGETS)}; without a board {', '.join(HOST_TARGETS)}",
         ) from None
 
 

@@ -14,7 +14,7 @@ from corstone.causes import Outcome
 from corstone.commands import options
 from corstone.commands.progress import Lines
 from corstone.errors import ConfigError, HarnessError
-from corstone.pipeline import CheckRequest, check_all
+from corstone.pipeline import REFERENCES, CheckRequest, check_all
 from corstone.report import terminal
 from corstone.report.folder import load_records, make_folder, not_writable, write_folder
 from corstone.report.json_file import refused, summary, write_json
@@ -40,8 +40,29 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--policy", type=options.words, default=["fixed"], help="quantization policies (default: fixed)"
     )
-    parser.add_argument("--target", type=options.words, default=["ethos-u55-128"], help="NPUs by their Vela names")
+    parser.add_argument(
+        "--target",
+        type=options.targets,
+        default=["ethos-u55-128"],
+        help="NPUs by their Vela names, or all; without a board: tosa-fp, tosa-int, vgf, or host for all of these",
+    )
+    parser.add_argument(
+        "--reference",
+        type=options.words,
+        default=[],
+        metavar="NAME",
+        help="references beside table, tosa and float: vgf, fake-quantized",
+    )
     parser.add_argument("--stimulus", default="", help="inputs by name (default: codes, every input code)")
+    parser.add_argument(
+        "-i",
+        "--input",
+        type=options.path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="raw input of your own as the stimulus; once for each input of the network",
+    )
     parser.add_argument("--seed", type=int, default=0, help="of random inputs (default: 0)")
     parser.add_argument(
         "--shape",
@@ -87,6 +108,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _requests(args: argparse.Namespace) -> list[CheckRequest]:
+    if args.input and args.stimulus not in ("", "given"):
+        raise ConfigError(f"--stimulus {args.stimulus} and --input exclude each other", hint="leave one out")
+    if unknown := set(args.reference) - {*REFERENCES, "vgf", "fake-quantized"}:
+        raise ConfigError(f"no such reference: {', '.join(sorted(unknown))}", hint="use vgf or fake-quantized")
     combinations = itertools.product(args.networks, args.bits, args.policy, args.target)
     requests = [
         CheckRequest(
@@ -100,15 +125,19 @@ def _requests(args: argparse.Namespace) -> list[CheckRequest]:
             require_fvp=args.require_fvp,
             runner=args.runner,
             runner_elf=args.runner_elf,
-            stimulus=args.stimulus or "codes",
+            stimulus="given" if args.input else args.stimulus or "codes",
+            input_files=tuple(args.input),
             seed=args.seed,
             shapes=tuple(args.shape),
             out=args.out,
             timeout_s=args.timeout,
             trace=args.trace,
+            references=tuple(dict.fromkeys((*REFERENCES, *args.reference))),
         )
         for network, bits, policy, target in combinations
     ]
+    # A plain host target is the same case whatever bits and policy say.
+    requests = list({request.case_id if request.plain else i: request for i, request in enumerate(requests)}.values())
     ids = [request.case_id for request in requests]  # an unknown target or board is found here, before any work
     if len(set(ids)) != len(ids):
         raise ConfigError("two of the networks have the same name", hint="check them one after the other")
@@ -170,6 +199,9 @@ def status_of(records: Sequence[CaseRecord], *, require_fvp: bool = False) -> _R
         return _Result(NOTHING_RAN)
     worst = min(records, key=lambda r: (r.verdict.outcome.severity, -r.verdict.exit_code))
     result = _Result(worst.verdict.exit_code)
+    if all(r.executor is not None and r.executor.kind not in terminal.DEVICES for r in records):
+        result.reasons.append("nothing ran on a device: host targets need no board, and prove nothing about one")
+        result.status = result.status or NOTHING_RAN
     elsewhere = [r for r in records if r.executor is None or r.executor.kind != "fvp"]
     if require_fvp and elsewhere:
         result.reasons.append(f"an FVP was required: {len(elsewhere)} of {len(records)} cases did not run on one")

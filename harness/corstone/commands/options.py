@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from corstone.paths import user_path
+from corstone.targets import expand
 
 
 def words(text: str) -> list[str]:
@@ -14,6 +15,11 @@ def words(text: str) -> list[str]:
     if not all(items):
         raise argparse.ArgumentTypeError(f"expected a list like a,b, got {text!r}")
     return list(dict.fromkeys(items))
+
+
+def targets(text: str) -> list[str]:
+    """``a,b`` as targets, with groups (``all``, ``host``, ``vgf``) replaced by what they stand for."""
+    return expand(words(text))
 
 
 def widths(text: str) -> list[int]:

@@ -28,6 +28,8 @@ from corstone.judge.divergences import divergence_notes
 from corstone.judge.domain import Domain, DomainFinding, spoilt_codes
 from corstone.judge.elements import InputView, input_view
 from corstone.judge.hints import untouched
+from corstone.judge.plain import BUDGET as PLAIN_BUDGET
+from corstone.judge.plain import is_plain, steps_of
 from corstone.judge.reference import FAKE_QUANTIZED, FLOAT, ReferenceResult, Status
 from corstone.judge.stages import first_over_budget, stage_distances
 from corstone.judge.structure import arrays, check_bytes, check_reference
@@ -163,7 +165,8 @@ def _usable(case: _Case, references: Sequence[ReferenceResult]) -> list[Referenc
             case.failures.append(wrong)
         else:
             usable.append(reference)
-    if not any(r.name not in (FLOAT, FAKE_QUANTIZED) for r in usable) and not case.failures:
+    plain = is_plain(case.capture, case.program)
+    if not any(plain or r.name not in (FLOAT, FAKE_QUANTIZED) for r in usable) and not case.failures:
         case.failures.append(
             Verdict(
                 Outcome.ERROR,
@@ -222,6 +225,8 @@ def _accuracy(
     for i, (expected, got) in enumerate(zip(reference.outputs, case.device, strict=True)):
         qparams = case.qparams[i]
         chosen = list(budgets)
+        if is_plain(case.capture, case.program):
+            qparams, chosen = steps_of(expected), chosen or [PLAIN_BUDGET]
         if not chosen and qparams is not None:
             chosen = [default_budget(qparams.qmin, qparams.qmax)]
         result = compare_accuracy(i, expected, got, qparams, case.view(i), chosen, case.inside(i, domain))

@@ -22,6 +22,7 @@ from corstone.errors import ConfigError, HarnessError, StageError, ToolError
 from corstone.lowering.cache import write_whole
 from corstone.lowering.request import Array, LowerRequest, SourceRef
 from corstone.lowering.stage import Run
+from corstone.targets import HOST_TARGETS
 
 Arrays = dict[str, Array]
 
@@ -46,6 +47,10 @@ class Server:
 
 def _lower(server: Server, data: dict[str, Any], arrays: Arrays, run: Run) -> dict[str, Any]:
     builder = server.builder(run)
+    if data["target"] in HOST_TARGETS:
+        from corstone.lowering.host import HostBuilder
+
+        builder = HostBuilder(builder)
     ref = SourceRef(*data["source"])
     sets = sorted({int(name.split("-")[1]) for name in arrays if name.startswith("calibration-")})
     request = LowerRequest(

@@ -23,12 +23,14 @@ import numpy as np
 from corstone.errors import HarnessError
 from corstone.lowering.request import EXPORTED, Array, LowerRequest, SourceRef
 from corstone.quantize.policies import fingerprint, policy
+from corstone.targets import HOST_TARGETS
 
 # In a saved graph's archive, readable without torch: the hash that decides whether two graphs are the same.
 GRAPH_HASH = "corstone_graph_sha256"
 
 # Our own code that decides a program's bytes. Its meaning is hashed (the syntax tree without docstrings), not its text.
 _CODE = ("quantize/*.py", "lowering/build.py", "lowering/graph.py", "lowering/source.py", "lowering/stages.py")
+_HOST_CODE = "lowering/host.py"
 
 _DISTRIBUTIONS = {
     "torch": "torch",
@@ -76,10 +78,10 @@ def array_digest(arrays: tuple[Array, ...]) -> str:
     return total.hexdigest()
 
 
-def code_digest() -> str:
+def code_digest(patterns: tuple[str, ...] = _CODE) -> str:
     """Hash of what the harness itself does while lowering: another comment is the same, another constant is not."""
     package = Path(__file__).parent.parent
-    paths = sorted(path for pattern in _CODE for path in package.glob(pattern))
+    paths = sorted(path for pattern in patterns for path in package.glob(pattern))
     return _code_digest(tuple((str(path), path.stat().st_mtime_ns) for path in paths))
 
 
@@ -132,7 +134,7 @@ def lowering_options(request: LowerRequest) -> dict[str, Any]:
         "system_config": request.system_config,
         "vela_flags": list(request.vela_flags),
         "versions": tool_versions(),
-        "code": code_digest(),
+        "code": code_digest((*_CODE, _HOST_CODE) if request.target in HOST_TARGETS else _CODE),
     }
 
 

@@ -57,7 +57,7 @@ class LowerRequest:
     Parameters
     ----------
     source: registered network name, ``module:attribute``, ``path.py:attribute`` or ``path.pt2``.
-    target: NPU by its Vela name.
+    target: NPU by its Vela name, or a host target (a plain one ignores bits and policy).
     bits: 8 (int8) or 16 (int16 activations, int8 weights).
     policy: observer, fixed, edge_exact or upstream.
     inputs: example inputs; only shape and dtype matter where ``calibration`` is given. Empty: the network's own.
@@ -91,7 +91,8 @@ class LowerRequest:
         ------
         ConfigError: unknown target, width, policy or network; a file that is missing; an ill-formed source.
         """
-        targets.target(self.target)
+        if self.target not in targets.HOST_TARGETS:
+            targets.target(self.target)
         policy(self.policy, self.bits)
         return parse_source(self.source)
 

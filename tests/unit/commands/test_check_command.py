@@ -15,7 +15,9 @@ from corstone.commands.check import status_of
 from corstone.commands.progress import Lines
 from corstone.judge.verdict import Verdict
 from corstone.pipeline import CheckRequest
+from corstone.report import terminal
 from corstone.report.record import CaseRecord
+from corstone.targets import HOST_TARGETS, TARGETS
 
 EMULATOR = Executor("emulator", "corstone-emulator", "0.1.0")
 FVP = Executor("fvp", "FVP_Corstone_SSE-300_Ethos-U55", "11.27")
@@ -53,6 +55,25 @@ def test_a_required_fvp_is_not_satisfied_by_the_emulator() -> None:
     assert "1 of 2 cases did not run on one" in mixed.reasons[0]
     failed = status_of([record(Outcome.FAILED, Cause.BITS)], require_fvp=True)
     assert failed.status == 1
+
+
+def test_host_targets_alone_are_red_and_count_as_no_device() -> None:
+    host = record(Outcome.PASSED, executor=Executor("host", "TOSA reference model, quantized", "tosa-tools 2026.2"))
+    alone = status_of([host])
+    assert alone.status == 5
+    assert "nothing ran on a device" in alone.reasons[0]
+    assert status_of([host, record(Outcome.PASSED)]).status == 0
+    assert status_of([host, record(Outcome.PASSED, executor=FVP)], require_fvp=True).status == 5
+    assert terminal.ran_on_device([host, record(Outcome.PASSED)]) == (
+        "1 of 2 ran on a device, 0 on an FVP, 1 on the emulator"
+    )
+    assert "no board: host reference" in terminal.executed_by(host)
+
+
+def test_groups_of_targets_become_targets() -> None:
+    assert options.targets("all") == list(TARGETS)
+    assert options.targets("vgf,tosa-fp,vgf-fp") == ["vgf-fp", "vgf-int", "tosa-fp"]
+    assert set(options.targets("host")) == set(HOST_TARGETS)
 
 
 def test_words_become_values() -> None:

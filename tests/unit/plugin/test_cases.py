@@ -20,7 +20,7 @@ def settings(
     given: bool = False,
 ) -> Settings:
     return Settings(
-        "auto", None, None, targets, given, bits, policies, "", None, None, None, 0, None, require_fvp=False
+        "auto", None, None, targets, given, bits, policies, "", (), None, None, None, 0, None, require_fvp=False
     )
 
 
@@ -73,3 +73,9 @@ def test_folder_names_are_safe_and_differ(one: str, two: str) -> None:
         assert Path(name).name == name
         assert name.isascii()
         assert not name.startswith(".")
+
+
+def test_a_plain_host_target_is_one_case_whatever_the_widths() -> None:
+    cases = cases_of(settings(("tosa-fp", "tosa-int"), (8, 16), ("fixed", "observer"), given=True), Mark())
+    assert [c.target for c in cases].count("tosa-fp") == 1
+    assert [c.target for c in cases].count("tosa-int") == 4
