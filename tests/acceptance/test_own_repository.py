@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import shlex
 import shutil
+import subprocess
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -29,7 +32,7 @@ from models import Mine
 
 def test_mine(corstone):
     assert answer == 42
-    corstone.check(Mine(), (torch.linspace(-1, 1, 24).reshape(2, 3, 4),))
+    corstone.check(Mine(), torch.linspace(-1, 1, 24).reshape(2, 3, 4))
 
 def test_mine_in_steps(corstone, tmp_path):
     x = torch.zeros(2, 3, 4)
@@ -57,4 +60,15 @@ def test_a_network_of_ones_own_gets_a_verdict(tmp_path: Path) -> None:
     cases = {str(c.get("name")).split("[")[0]: c for c in ET.parse(tmp_path / "j.xml").getroot().iter("testcase")}
     facts = {p.get("name"): p.get("value") for p in cases["test_mine"].findall("properties/property")}
     assert (facts["network"], facts["verdict"], facts["provider"]) == ("Mine", "PASSED", "emulator")
+    # The command that the report names runs the same network on the same inputs, without pytest and its source.
+    again = subprocess.run(
+        [*shlex.split(facts["repro"]), "--provider", "emulator", "--out", str(tmp_path / "again"), "--json", "r.json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert again.returncode == 0, again.stdout + again.stderr
+    [case] = json.loads((tmp_path / "r.json").read_text())["cases"]
+    assert (case["stimulus"], case["verdict"]["outcome"]) == ("given", "PASSED")
     assert "Inference completed" in str(cases["test_mine"].findtext("system-out"))

@@ -6,27 +6,31 @@ by which the cache knows it again: its own bytes differ from export to export (t
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from corstone.causes import Cause
-from corstone.errors import StageError
+from corstone.errors import ConfigError, StageError
 
 
 def export_module(module: Any, example_inputs: Sequence[Any], folder: Path) -> Path:
-    """Export ``module`` on ``example_inputs`` (tensors or arrays) into ``folder``; the file is named after its class.
+    """Export ``module`` on ``example_inputs`` (tensors or arrays) into ``folder``, as ``CLASS-HASH.pt2``.
 
     Raises
     ------
-    StageError: ``torch.export`` cannot export it.
+    StageError: ``torch.export`` cannot export it. ConfigError: the folder cannot be written.
     """
     import torch
 
     from corstone.lowering.graph import save_graph
 
     training = module.training
+    # Empty records of torch's structured trace, which a log capture (pytest's) would show beside a failure.
+    trace = logging.getLogger("torch.__trace")
+    propagate, trace.propagate = trace.propagate, False
     try:
         exported = torch.export.export(module.eval(), tuple(torch.as_tensor(x) for x in example_inputs))
     except Exception as error:
@@ -39,7 +43,19 @@ def export_module(module: Any, example_inputs: Sequence[Any], folder: Path) -> P
         ) from error
     finally:
         module.train(training)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = Path(tempfile.mkdtemp(prefix="exported-", dir=folder)) / f"{type(module).__name__}.pt2"
-    save_graph(exported, path)
+        trace.propagate = propagate
+    name = type(module).__name__
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Aside, then renamed: workers that export the same network at once leave one whole file.
+        with tempfile.TemporaryDirectory(prefix=".export-", dir=folder) as aside:
+            made = Path(aside) / f"{name}.pt2"
+            path = folder / f"{name}-{save_graph(exported, made)[:12]}.pt2"
+            made.replace(path)
+    except OSError as error:
+        raise ConfigError(
+            f"the exported network cannot be written to {folder}: {error.strerror}",
+            cause=Cause.NOT_WRITABLE,
+            hint="choose a folder you can write",
+        ) from error
     return path

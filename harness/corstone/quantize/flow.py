@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from executorch.backends.arm.quantizer import (
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 from corstone.quantize.annotator import DomainQuantizer
+from corstone.quantize.calibration import calibrate
 from corstone.quantize.policies import OBSERVER_EPS, Policy, policy
 from corstone.quantize.segmented import segment
 
@@ -37,10 +39,15 @@ def build_quantizer(target: str, policy_name: str, bits: int) -> Any:
 
 
 def quantize(graph: Any, calibration: Sequence[tuple[Any, ...]], target: str, policy_name: str, bits: int) -> Any:
-    """Quantize a graph module (``ExportedProgram.module()``) with one forward pass per calibration input set."""
+    """Quantize a graph module (``ExportedProgram.module()``) with one forward pass per calibration input set.
+
+    Raises
+    ------
+    ConfigError: an operator has no finite answer to the calibration inputs.
+    """
+    plain = copy.deepcopy(graph)
     prepared = prepare_pt2e(graph, build_quantizer(target, policy_name, bits))
-    for inputs in calibration:
-        prepared(*inputs)
+    calibrate(prepared, plain, calibration)
     converted = convert_pt2e(prepared)
     if policy(policy_name, bits) is Policy.SEGMENTED:
         segment(converted)

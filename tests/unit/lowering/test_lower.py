@@ -48,6 +48,13 @@ class Bad(torch.nn.Module):
     def forward(self, x):
         raise RuntimeError("this network cannot be exported")
 
+class Outside(torch.nn.Module):
+    """An example input beyond asin's domain, inside a network."""
+    example_inputs = (torch.tensor([[0.5, 1.0, -0.25, 0.1]]),)
+
+    def forward(self, x):
+        return torch.asin(x * 2.0)
+
 NOT_A_MODULE = 5
 '''
 
@@ -143,10 +150,11 @@ def test_each_failure_is_told_by_itself_and_leaves_the_others(empty_cache: Path,
     file = write_network(tmp_path / "net")
     (tmp_path / "broken.py").write_text("import torch\nclass Net(torch.nn.Module:\n")
     eight = ((1, 8),)
-    bad, left, *refused = lower_all(
+    bad, left, outside, *refused = lower_all(
         [
             LowerRequest(f"{file}:Bad", shapes=eight),
             LowerRequest(f"{file}:Left"),
+            LowerRequest(f"{file}:Outside"),
             LowerRequest(f"{file}:Absent", shapes=eight),
             LowerRequest(f"{file}:NOT_A_MODULE", shapes=eight),
             LowerRequest("nothing"),
@@ -163,6 +171,10 @@ def test_each_failure_is_told_by_itself_and_leaves_the_others(empty_cache: Path,
     assert "2 delegates" in words
     assert "aten.fmod" in words
     assert len(left.tosa) == len(read_pte(left.pte).ethos_u) == 2
+
+    assert isinstance(outside, ConfigError), outside
+    assert "asin answers nan at [0, 1], where its input is 2 (1 of 4 elements)" in outside.message
+    assert "outside its domain" in outside.message
 
     expected = ("has no attribute 'Absent'", "expected an nn.Module", "no such network", "SyntaxError")
     for error, text in zip(refused, expected, strict=False):
