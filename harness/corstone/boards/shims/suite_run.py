@@ -34,13 +34,17 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run and where to keep it. ``files`` are module names, none for all; ``shard`` is K of N."""
+    """What to run and where to keep it. ``files`` are module names, none for all; ``shard`` is K of N.
+
+    ``tests`` are keys (``file::name``), which then are run without asking the suite what it has.
+    """
 
     out: Path
     files: tuple[str, ...] = ()
     targets: tuple[str, ...] = ("u55", "u85")
     shard: tuple[int, int] = (1, 1)
     limit: int | None = None
+    tests: tuple[str, ...] = ()
     again: tuple[str, ...] = ()
     shims: bool = True
     batch: int = 60
@@ -154,7 +158,7 @@ class Suite:
         """Tests of this shard that have no row yet, or one of a state to run again."""
         part, parts = self.plan.shard
         rows = load(self.results)
-        tests = spread(self.collect())[: self.plan.limit][part - 1 :: parts]
+        tests = (self.plan.tests or spread(self.collect()))[: self.plan.limit][part - 1 :: parts]
         return [test for test in tests if test not in rows or rows[test]["state"] in self.plan.again]
 
     def run(self) -> int:
