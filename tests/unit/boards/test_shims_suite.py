@@ -11,7 +11,7 @@ import pytest
 
 from corstone.boards.shims import suite_run
 from corstone.boards.shims.suite_run import Plan, Suite, files_of, load, spread
-from corstone.boards.shims.suite_table import render
+from corstone.boards.shims.suite_table import MARK, render, under
 from corstone.boards.shims.suite_worker import key
 from corstone.errors import ConfigError, ToolError
 
@@ -155,3 +155,10 @@ def test_the_table_counts_and_names() -> None:
     assert "| `test_a::test_a_u85_INT` | failed | 2 | 0, 0 | a \\| b c |" in text
     assert "| u55 | no-device | 1 | says run_on_fvp=False |" in text
     assert render([], []).startswith("0 of 0 tests")
+
+
+def test_what_people_wrote_above_the_table_stays(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    assert under(page, "new\n") == "new\n"
+    page.write_text(f"# Title\n\n{MARK}\nold table\n")
+    assert under(page, "new\n") == f"# Title\n\n{MARK}\nnew\n"

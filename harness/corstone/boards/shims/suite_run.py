@@ -28,7 +28,7 @@ from corstone.causes import Cause
 from corstone.errors import ConfigError, ToolError
 
 PACKAGE = "executorch.backends.arm.test"
-START_S = 300  # to import torch and collect
+START_S = 900  # to import torch and collect: seconds on an idle machine, minutes on a busy one
 Row = dict[str, Any]
 
 
