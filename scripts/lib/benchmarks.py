@@ -121,10 +121,18 @@ def nightly(runs: int) -> Iterator[Figure]:
     yield from figures(runs)
 
 
+def npu(runs: int) -> Iterator[Figure]:
+    """The NPU model: MobileNetV2 at 224 pixels, half a million operations, cost over size."""
+    import benchmarks_npu
+
+    yield from benchmarks_npu.figures(runs)
+
+
 BENCHMARKS: dict[str, Benchmark] = {
     "boot": boot,
     "main": main_job,
     "start": start,
     "upstream": upstream,
     "nightly": nightly,
+    "npu": npu,
 }

@@ -71,7 +71,7 @@ def test_a_campaign_counts_every_case_and_stores_what_differs(tmp_path: Path, mo
     assert counts.total("different") == 0
     assert not (tmp_path / "kept.npz").exists()
     # What is taken for a difference is stored with the reference's answer.
-    real = campaign.run_case
+    real = run_case
     monkeypatch.setattr(campaign, "run_case", lambda *a: dataclasses.replace(real(*a), kind="different", operators=()))
     shown: list[Outcome] = []
     campaign.run(range(900_001, 900_002), targets, 100.0, tmp_path / "kept.npz", shown.append)

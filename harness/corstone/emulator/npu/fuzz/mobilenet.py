@@ -78,3 +78,17 @@ def mobilenet_v2(size: int = 224, seed: int = 0) -> Network:
     y = b.conv(y, 1000, 1, 1, relu=False)
     image = b.rng.integers(-128, 128, x.shape).astype(np.int8)
     return Network(b.g.finish([y]), [image], ["mobilenet_v2"])
+
+
+def shapes(size: int = 224) -> list[tuple[int, int, int]]:
+    """(rows, depth, columns) of the network's matrix products: all its convolutions but the depthwise ones."""
+    size = -(-size // 2)
+    found, depth = [(size * size, 27, 32)], 32
+    for expansion, channels, count, first in _BLOCKS:
+        for number in range(count):
+            if expansion > 1:
+                found.append((size * size, depth, depth * expansion))
+            size = -(-size // first) if number == 0 else size
+            found.append((size * size, depth * expansion, channels))
+            depth = channels
+    return [*found, (size * size, depth, 1280), (1, 1280, 1000)]
