@@ -15,6 +15,19 @@ var Case = (function () {
   function put(parent) { for (var i = 1; i < arguments.length; i++) if (arguments[i]) parent.appendChild(arguments[i]); return parent; }
   function word(v) { return v.replace("_", " "); }
   function name(row) { return row.name || [row.network, row.bits, row.policy].filter(Boolean).join(" ") || row.id; }
+  // A test's id breaks at its joints; the file before the test stands back.
+  function label(row) {
+    var text = name(row), at = row.name ? text.split("[")[0].lastIndexOf("::") + 1 : 0, b = h("bdi");
+    if (at > 0) put(b, joints(h("span", "path"), text.slice(0, at + 1)));
+    return joints(b, text.slice(at > 0 ? at + 1 : 0));
+  }
+  function joints(parent, text) {
+    text.split(/(?<=[_/:\-\]])(?=[^:])|(?=\[)/).forEach(function (part, i) {
+      if (i) parent.appendChild(document.createElement("wbr"));
+      parent.appendChild(document.createTextNode(part));
+    });
+    return parent;
+  }
   function place(row, glue) { return [row.target, row.board].filter(Boolean).join(glue); }
   function pill(verdict, cause) { return h("span", "pill v-" + verdict, (ICON[verdict] || "?") + " " + word(verdict) + (cause ? " · " + cause : "")); }
   function badge(row) {
@@ -184,10 +197,10 @@ var Case = (function () {
     });
     return put(box, pre, b);
   }
-  function attempts(box, all, bad) {
+  function attempts(box, all, bad, said) {
     all.forEach(function (a) {
       var head = h("p", "sub");
-      put(head, h("span", "", [a.seconds.toFixed(2) + " s", a.where].filter(Boolean).join(", ")), h("span", "", a.reason));
+      put(head, h("span", "", [a.seconds.toFixed(2) + " s", a.where].filter(Boolean).join(", ")), a.reason === said ? null : h("span", "", a.reason));
       var logs = [log("What failed", a.text, bad), log("Output", a.out, bad && !a.text), log("Error output", a.err, false)];
       section(box, "Attempt " + a.n + ": " + a.outcome, head, logs[0], logs[1], logs[2]);
     });
@@ -198,14 +211,16 @@ var Case = (function () {
     back.type = "button";
     back.id = "back";
     title.id = "case-title";
-    put(title, h("bdi", "", name(row)));
+    put(title, label(row));
     put(box, back, put(h("div", "titleline"), title, pill(row.verdict, row.cause)));
     if (row.by) put(box, put(h("p", "sub"), h("span", "", place(row, " on ")), badge(row), h("span", "", row.by === "emulator" ? row.executor + ", not an Arm product" : row.executor)));
     put(box, h("p", "reason", d.reason));
     if (d.hint) put(box, put(h("p", "callout" + (bad ? " bad" : "")), h("b", "", "What to do: "), document.createTextNode(d.hint)));
     if (d.first) put(box, put(h("p", "callout"), h("b", "", "First difference: "), document.createTextNode(d.first)));
     if (d.notes.length) { var ul = h("ul", "notes"); d.notes.forEach(function (n) { ul.appendChild(h("li", "", n)); }); box.appendChild(ul); }
-    attempts(box, d.attempts || [], bad);
+    // One attempt that simply passed is no news; any other stands before the figures.
+    var tries = d.attempts || [], calm = tries.length === 1 && row.verdict === "PASSED";
+    if (!calm) attempts(box, tries, bad, d.reason);
     var tiles = h("div", "tiles"), exact = d.comparisons.filter(function (c) { return c.exact; });
     if (exact.length) tile(tiles, "Bits", exact.every(function (c) { return c.passed; }) ? "all equal" : Math.max.apply(null, exact.map(function (c) { return c.differing; })).toLocaleString("en") + " differ", exact[0].count.toLocaleString("en") + " elements against " + exact.map(function (c) { return c.reference; }).join(", "));
     if (row.lsb !== null) tile(tiles, "Worst error to float", num(row.lsb) + " LSB", d.curve && d.curve.lost ? d.curve.lost + " inputs have no float value" : "");
@@ -220,11 +235,12 @@ var Case = (function () {
     section(box, "References", comparisons(d.comparisons));
     section(box, "Budget", regions(d.comparisons));
     section(box, "Run it again", repro(d.repro));
+    if (calm) attempts(box, tries, bad, d.reason);
     section(box, "Versions", d.versions.length ? list(d.versions) : null);
     section(box, "Run", list(d.facts.concat(d.seconds.map(function (s) { return ["seconds: " + s[0], s[1].toFixed(3)]; }))));
     section(box, "NPU counters", d.counters.length ? list(d.counters) : null);
     if (!bad || row.verdict === "FAILED") section(box, "Evidence", d.evidence.length ? list(d.evidence) : null);
     if (!bad || row.verdict === "FAILED") put(box, log("Console transcript", d.console, false));
   }
-  return { render: render, pill: pill, badge: badge, meter: meter, h: h, put: put, percent: percent, icon: ICON, word: word, name: name, place: place };
+  return { render: render, pill: pill, badge: badge, meter: meter, h: h, put: put, percent: percent, icon: ICON, word: word, name: name, label: label, place: place };
 })();
