@@ -18,8 +18,10 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Protocol
 
 from corstone.boards.deadlines import Deadlines
+from corstone.boards.warm import ServerGone, WarmProcess, WarmServer
 
 _MARK = "CORSTONE_BOOT_ID"
 _POLL_S = 0.005
@@ -35,16 +37,38 @@ class LaunchFailed(Exception):
         self.error = error
 
 
-class SimulatorProcess:
-    """Context manager around one simulator. Leaving it stops whatever still runs, hard if need be."""
+class Process(Protocol):
+    """What is needed of a process once it was started."""
 
-    def __init__(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], deadlines: Deadlines) -> None:
+    @property
+    def pid(self) -> int:
+        """Process id."""
+
+    def poll(self) -> int | None:
+        """Exit status, None while it runs."""
+
+
+class SimulatorProcess:
+    """Context manager around one simulator. Leaving it stops whatever still runs, hard if need be.
+
+    ``warm`` is a server that has the simulator imported: then that forks instead of the system starting ``argv``.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        env: Mapping[str, str],
+        deadlines: Deadlines,
+        warm: WarmServer | None = None,
+    ) -> None:
         self.argv = tuple(argv)
+        self._warm = warm
         self.cwd = cwd
         self.deadlines = deadlines
         self.boot_id = uuid.uuid4().hex
         self._env = dict(env) | {_MARK: self.boot_id}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self.console_fd = -1
         self._gone = False
         # Called while waiting for the end: a simulator that prints its statistics must not block on a full terminal.
@@ -54,15 +78,7 @@ class SimulatorProcess:
         master, slave = pty.openpty()
         try:
             tty.setraw(slave)  # bytes as they come: no CR LF translation, no echo
-            self._process = subprocess.Popen(
-                self.argv,
-                stdin=subprocess.DEVNULL,
-                stdout=slave,
-                stderr=slave,
-                cwd=self.cwd,
-                env=self._env,
-                start_new_session=True,
-            )
+            self._process = self._start(slave)
         except OSError as error:
             os.close(master)
             raise LaunchFailed(error) from error
@@ -70,6 +86,22 @@ class SimulatorProcess:
             os.close(slave)
         self.console_fd = master
         return self
+
+    def _start(self, terminal: int) -> Process:
+        if self._warm is not None:
+            try:
+                return self._warm.start(self.argv, self.cwd, self._env, terminal)
+            except ServerGone:
+                pass  # nothing was started; the command does the same, only later
+        return subprocess.Popen(
+            self.argv,
+            stdin=subprocess.DEVNULL,
+            stdout=terminal,
+            stderr=terminal,
+            cwd=self.cwd,
+            env=self._env,
+            start_new_session=True,
+        )
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, tb: TracebackType | None) -> None:
         try:
@@ -80,6 +112,8 @@ class SimulatorProcess:
                 self._wait(min(self.deadlines.interrupt, 1.0))
                 self.kill()
         finally:
+            if isinstance(self._process, WarmProcess):
+                self._process.close()
             with contextlib.suppress(OSError):
                 os.close(self.console_fd)
 

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from corstone.boards import warm
 from corstone.boards.board import Board
 from corstone.boards.console import COMMON_MARKERS, Console, Waited
 from corstone.boards.deadlines import Deadlines, default_deadlines
@@ -180,7 +181,7 @@ def _execute(facts: BootFacts, plan: Plan, work: Path, log: Path) -> BootFacts:
     waited, interrupted, cpu = Waited("exit"), False, None
     try:
         with (
-            SimulatorProcess(facts.asked.command, work, environment, deadlines) as process,
+            SimulatorProcess(facts.asked.command, work, environment, deadlines, _warm(plan.simulator)) as process,
             Console(process.console_fd, log, _MAX_CONSOLE) as console,
         ):
             process.pump = console.pump
@@ -210,6 +211,10 @@ def _execute(facts: BootFacts, plan: Plan, work: Path, log: Path) -> BootFacts:
         left_behind=left,
         exit_status=status,
     )
+
+
+def _warm(simulator: Simulator) -> warm.WarmServer | None:
+    return warm.server() if simulator.forks else None
 
 
 def _locator(image: Path) -> Callable[[int], str]:

@@ -30,7 +30,8 @@ def find_emulator() -> Simulator:
     argv = (str(script),) if os.access(script, os.X_OK) else (sys.executable, "-m", "corstone.emulator.cli")
     qemu = find_qemu()
     version = f"{__version__} (QEMU {qemu_version(qemu)})"
-    return Simulator("emulator", argv, "corstone-emulator", version, tried=(Tried(" ".join(argv), version),))
+    tried = (Tried(" ".join(argv), version),)
+    return Simulator("emulator", argv, "corstone-emulator", version, tried=tried, forks=True)
 
 
 def find_qemu() -> str:

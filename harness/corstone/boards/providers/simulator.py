@@ -18,7 +18,10 @@ class Tried:
 
 @dataclass(frozen=True)
 class Simulator:
-    """``argv`` starts it; ``env`` is laid over the caller's environment; ``kind`` is ``fvp`` or ``emulator``."""
+    """``argv`` starts it; ``env`` is laid over the caller's environment; ``kind`` is ``fvp`` or ``emulator``.
+
+    ``forks``: it is our own emulator of this installation, so that a server may fork what ``argv`` would start.
+    """
 
     kind: str
     argv: tuple[str, ...]
@@ -26,6 +29,7 @@ class Simulator:
     version: str
     env: Mapping[str, str] = field(default_factory=dict)
     tried: tuple[Tried, ...] = ()
+    forks: bool = False
 
     @property
     def executor(self) -> Executor:
