@@ -12,6 +12,7 @@ from corstone.errors import ConfigError
 from corstone.judge.budget import Budget
 from corstone.judge.domain import Domain
 from corstone_models import budgets
+from corstone_models.composites.registry import COMPOSITES, Composite, Samples
 from corstone_models.domain import ATANH_RANGE, OPEN_UNIT, UNIT, UNIT_RANGE, CalibrationRange
 
 Float64 = npt.NDArray[np.float64]
@@ -19,6 +20,8 @@ Shape = tuple[int, ...]
 
 # One input that holds every code: 256 at int8; 65,535 at 16a8w, whose activations leave out -32768, in 256 x 256.
 EVERY_CODE: Mapping[int, tuple[Shape, ...]] = {8: ((256,),), 16: ((256, 256),)}
+
+CALIBRATION_SEED = 1
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class Network:
     function: the float64 network in numpy; one array per input, returns the outputs.
     shapes: input shapes by bit width.
     calibration: range of calibration inputs by bit width.
+    samples: makes inputs that belong together (unit vectors, correlated signals), for calibration and as the stimuli
+        ``codes`` and ``random``; None: inputs are elementwise, and any value in the domain will do.
     """
 
     name: str
@@ -41,15 +46,18 @@ class Network:
     function: Callable[..., tuple[Float64, ...]]
     shapes: Mapping[int, tuple[Shape, ...]]
     calibration: Mapping[int, CalibrationRange]
+    samples: Samples | None = None
 
     def budgets(self, bits: int, policy: str) -> tuple[Budget, ...]:
         """Budgets against float64 at this width and policy, the narrowest region first."""
         return budgets.budgets(self.name, bits, policy)
 
     def calibration_inputs(self, bits: int, shapes: tuple[Shape, ...] = ()) -> tuple[npt.NDArray[np.float32], ...]:
-        """Evenly spaced values over the calibration range, one array per input, float32."""
-        limits = self.calibration[bits]
+        """Evenly spaced values over the calibration range, or samples; one array per input, float32."""
         chosen = shapes or self.shapes[bits]
+        if self.samples is not None:
+            return self.samples(np.random.default_rng(CALIBRATION_SEED), chosen)
+        limits = self.calibration[bits]
         return tuple(
             np.linspace(limits.lo, limits.hi, int(np.prod(shape))).astype(np.float32).reshape(shape) for shape in chosen
         )
@@ -69,7 +77,13 @@ _ROWS = (
     Network("atanh", "corstone_models.unary:Atanh", OPEN_UNIT, _elementwise(np.arctanh), EVERY_CODE, ATANH_RANGE),
 )
 
-NETWORKS: Mapping[str, Network] = {row.name: row for row in _ROWS}
+
+def _composite(row: Composite) -> Network:
+    shapes = {bits: row.shapes or EVERY_CODE[bits] for bits in EVERY_CODE}
+    return Network(row.name, row.module, row.domain, row.function, shapes, row.calibration, row.samples)
+
+
+NETWORKS: Mapping[str, Network] = {row.name: row for row in (*_ROWS, *map(_composite, COMPOSITES))}
 
 
 def network(name: str) -> Network:

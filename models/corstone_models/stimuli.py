@@ -119,6 +119,8 @@ def stimulus(name: str, program: Program, *, seed: int = 0, domain: Domain | Non
     ------
     ConfigError: no such stimulus (the message lists those there are), or one that this program's input cannot have.
     """
+    if (together := _together(name, program, seed)) is not None:
+        return together
     inputs = []
     for values, spec in _values(name, program, seed, domain):
         if values.size > spec.count:
@@ -131,10 +133,22 @@ def stimulus_sets(
     name: str, program: Program, *, seed: int = 0, domain: Domain | None = None
 ) -> tuple[tuple[Array, ...], ...]:
     """The whole stimulus, in as many runs as its longest input takes; raises as ``stimulus`` does."""
+    if (together := _together(name, program, seed)) is not None:
+        return (together,)
     given = _values(name, program, seed, domain)
     runs = max((math.ceil(values.size / max(1, spec.count)) for values, spec in given), default=1)
     columns = [_filled(values, runs * spec.count).reshape(runs, *spec.shape) for values, spec in given]
     return tuple(tuple(column[run] for column in columns) for run in range(runs))
+
+
+def _together(name: str, program: Program, seed: int) -> tuple[Array, ...] | None:
+    """Samples of a registered network whose inputs belong together; None where any values will do."""
+    from corstone_models.networks import NETWORKS
+
+    network = NETWORKS.get(program.source.removeprefix("network:"))
+    if network is None or network.samples is None or name not in ("codes", "random"):
+        return None
+    return network.samples(_generator(seed, name), tuple(spec.shape for spec in program.inputs))
 
 
 def _values(name: str, program: Program, seed: int, domain: Domain | None) -> list[tuple[Array, TensorSpec]]:
