@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import mmap
 import re
-from functools import lru_cache
-from pathlib import Path
 
 from corstone.causes import Cause
 from corstone.formats.pte import PteFile
 from corstone.preflight.finding import ERROR, WARNING, Finding, Subject
+from corstone.preflight.kernel_table import image_has, registers, runners_with
 
 # ExecuTorch's arm_executor_runner.cpp names its pools so; sizes come from the symbols of an ELF.
 _POOL_SYMBOLS = {
@@ -114,14 +112,9 @@ def kernels(subject: Subject) -> list[Finding]:
     if not subject.pte.kernels or subject.image is None:
         return []
     # An image that registers none by name (a console program) says nothing about kernels.
-    if not _registers(subject.image, "aten::") and not _registers(subject.image, "quantized_decomposed::"):
+    if not registers(subject.image, "aten::") and not registers(subject.image, "quantized_decomposed::"):
         return []
-    # ExecuTorch registers the whole name, our runner the part before the overload.
-    missing = [
-        kernel
-        for kernel in subject.pte.kernels
-        if not any(_registers(subject.image, name + "\0") for name in (kernel, kernel.rpartition(".")[0]))
-    ]
+    missing = [kernel for kernel in subject.pte.kernels if not image_has(subject.image, kernel)]
     if not missing:
         return []
     return [
@@ -131,19 +124,17 @@ def kernels(subject: Subject) -> list[Finding]:
             Cause.UNSUPPORTED,
             f"the program calls {', '.join(missing)}",
             f"{subject.runner.name} has no such kernel",
-            "use a runner with it (Arm's image has all portable kernels), or move the operator to the NPU",
+            _who_has(subject, missing),
         )
     ]
 
 
-def _registers(image: Path, name: str) -> bool:
-    return _contains(str(image), image.stat().st_mtime_ns, name.encode())
-
-
-@lru_cache(maxsize=4096)
-def _contains(path: str, _mtime_ns: int, name: bytes) -> bool:
-    with open(path, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return content.find(name) >= 0
+def _who_has(subject: Subject, missing: list[str]) -> str:
+    found = [set(runners_with(kernel, subject.target.product)) - {subject.runner.name} for kernel in missing]
+    if every := sorted(set.intersection(*found)):
+        return f"use {' or '.join(f'--runner {name}' for name in every)}, or move the operator to the NPU"
+    known = f"no runner known here for {subject.target.name} has {'it' if len(missing) == 1 else 'all of them'}"
+    return f"{known}: bring one with --runner-elf, or move the operator to the NPU"
 
 
 def reads(subject: Subject) -> list[Finding]:

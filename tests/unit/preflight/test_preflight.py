@@ -253,3 +253,24 @@ def test_errors_are_reported_together_worst_first() -> None:
         require(subject(program, run=small))
     assert refused.value.cause is Cause.WRONG_TARGET
     assert "also pools" in refused.value.evidence
+
+
+def test_a_kernel_that_our_runner_lacks_is_named_with_the_runner_that_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arm, ours = tmp_path / "arm", tmp_path / "ours"
+    arm.write_bytes(b"\0aten::exp.out\0quantized_decomposed::quantize_per_tensor.out\0")
+    ours.write_bytes(b"\0quantized_decomposed::quantize_per_tensor.out\0")
+    monkeypatch.setattr("corstone.preflight.kernel_table.image_path", lambda *_args, **_more: arm)
+    # The name lies in the file with its length before it: one of the same length takes its place.
+    name, other = b"quantized_decomposed::dequantize_per_tensor", b"aten::exp"
+    program = ACOS.replace(name + b"\0", other + bytes(len(name) - len(other)) + b"\0")
+    length = program.index(other) - 4
+    program = program[:length] + struct.pack("<I", len(other)) + program[length + 4 :]
+    found = only(preflight(subject(program, run=runner("corstone-300"), image=ours)))
+    assert found.check == "kernels"
+    assert "aten::exp.out" in found.found
+    assert "corstone-300 has no such kernel" in found.offered
+    assert "--runner arm-executorch-u55" in found.change
+    with pytest.raises(ConfigError, match=r"aten::exp\.out"):
+        require(subject(program, run=runner("corstone-300"), image=ours))
