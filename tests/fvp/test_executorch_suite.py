@@ -51,6 +51,16 @@ def _files() -> tuple[str, ...]:
     return tuple(sorted({test.partition("::")[0] for test in NAMED}))
 
 
+def test_the_runner_without_portable_operators_has_none(shims: Installed) -> None:
+    """ExecuTorch has two runners a board, and some of its tests expect the first to refuse an operator."""
+    names = [b"aten::where.self_out", b"dim_order_ops::_to_dim_order_copy.out", b"aten::mm.out"]
+    for path in shims.runners:
+        content = path.read_bytes()
+        assert b"quantized_decomposed::quantize_per_tensor.out" in content
+        portable = "portable-ops_" in path.parent.name
+        assert [name in content for name in names] == [portable] * len(names), path
+
+
 @pytest.mark.parametrize(
     ("name", "prefix"),
     [("FVP_Corstone_SSE-300_Ethos-U65", ""), ("FVP_Corstone_SSE-320", "mps4_board.subsystem.")],

@@ -47,6 +47,10 @@ BOARDS = {
     )
 }
 
+# Macros that make another runner of the same sources. ExecuTorch's tests have one ELF without any portable operator and
+# one with; some tests expect the first to refuse (executorch backends/arm/test/setup_testing.sh).
+ONLY_QUANTIZED = "RUNNER_ONLY_QUANTIZED"
+
 _COMMON = (
     "-std=c11",
     "-O2",
@@ -87,8 +91,15 @@ def sources(root: Path = ROOT) -> tuple[Path, ...]:
     return tuple(sorted((root / "src").glob("*.c")))
 
 
-def build(board: str, *, compiler: str = "zig", cache: Path | None = None, root: Path = ROOT) -> Path:
-    """Path of the runner's ELF for a board, built when the cache does not hold it.
+def build(
+    board: str,
+    *,
+    compiler: str = "zig",
+    cache: Path | None = None,
+    root: Path = ROOT,
+    defines: tuple[str, ...] = (),
+) -> Path:
+    """Path of the runner's ELF for a board, built when the cache does not hold it; ``defines`` are macros to set.
 
     Raises
     ------
@@ -101,6 +112,7 @@ def build(board: str, *, compiler: str = "zig", cache: Path | None = None, root:
     row = BOARDS[board]
     command, version = _compiler(compiler)
     folder = (cache or cache_dir()) / "firmware"
+    command = (*command, *(f"-D{name}" for name in defines))
     target = folder / _key(row, (*command, *_COMMON), version, root) / f"{board}.elf"
     if not target.exists():
         folder.mkdir(parents=True, exist_ok=True)

@@ -18,6 +18,7 @@ from pathlib import Path
 from corstone.boards.registry import boards
 from corstone.causes import Cause
 from corstone.errors import ConfigError, ToolError
+from corstone.firmware.build import ONLY_QUANTIZED
 from corstone.runners import protocol_of
 
 RUNNER = "arm_executor_runner"
@@ -29,6 +30,9 @@ RUNNERS: tuple[tuple[str, str], ...] = (
     ("corstone-300-u65", "corstone-300"),
     ("corstone-320", "corstone-320"),
 )
+# ExecuTorch's two runners, by the words in their folders' names: the first knows only how to quantize and dequantize,
+# and there are tests which expect it to refuse other operators.
+KINDS: dict[str, tuple[str, ...]] = {"": (ONLY_QUANTIZED,), "portable-ops_": ()}
 # -E: the caller's PYTHONHOME and PYTHONPATH may be another Python's, as the FVPs bring one. -P: nor the current folder.
 _SHIM = """#!/bin/sh
 {mark}: not an Arm product, no FVP. Starts corstone-emulator under this name.
@@ -71,14 +75,14 @@ def install(folder: Path, *, runners: bool = True) -> Installed:
     names = [file for board in boards().values() for file in board.simulators.values()]
     targets = [folder / "bin" / name for name in names]
     places = [
-        (folder / "arm_test" / f"arm_semihosting_executor_runner_{kind}{theirs}" / RUNNER, ours)
+        (folder / "arm_test" / f"arm_semihosting_executor_runner_{kind}{theirs}" / RUNNER, (ours, kind))
         for theirs, ours in RUNNERS
-        for kind in ("", "portable-ops_")
+        for kind in KINDS
     ]
     _check_free(targets, places if runners else [])
     try:
         shims = tuple(_write_shim(path) for path in targets)
-        elfs = tuple(_write_runner(path, board) for path, board in places) if runners else ()
+        elfs = tuple(_write_runner(path, *what) for path, what in places) if runners else ()
     except OSError as error:
         raise ConfigError(
             f"cannot write the shims: {error}", cause=Cause.NOT_WRITABLE, hint="give another folder"
@@ -87,7 +91,7 @@ def install(folder: Path, *, runners: bool = True) -> Installed:
     return Installed(folder, shims, elfs)
 
 
-def _check_free(shims: list[Path], runners: list[tuple[Path, str]]) -> None:
+def _check_free(shims: list[Path], runners: list[tuple[Path, tuple[str, str]]]) -> None:
     foreign = [path for path in shims if os.path.lexists(path) and not _is_shim(path)]
     foreign += [path for path, _ in runners if path.is_file() and protocol_of(path) != "corstone"]
     if foreign:
@@ -111,10 +115,10 @@ def _write_shim(path: Path) -> Path:
     return _replace(path, text.encode(), 0o755)
 
 
-def _write_runner(path: Path, board: str) -> Path:
+def _write_runner(path: Path, board: str, kind: str) -> Path:
     from corstone.firmware.build import build
 
-    return _replace(path, build(board).read_bytes(), 0o644)
+    return _replace(path, build(board, defines=KINDS[kind]).read_bytes(), 0o644)
 
 
 def _replace(path: Path, content: bytes, mode: int) -> Path:

@@ -6,11 +6,13 @@
 static const struct kernel table[] = {
     {"quantized_decomposed::quantize_per_tensor.out", kernel_quantize},
     {"quantized_decomposed::dequantize_per_tensor.out", kernel_dequantize},
+#ifndef RUNNER_ONLY_QUANTIZED
     {"dim_order_ops::_to_dim_order_copy.out", kernel_to_dim_order_copy},
     {"aten::gt.Tensor_out", kernel_gt},
     {"aten::lt.Tensor_out", kernel_lt},
     {"aten::where.self_out", kernel_where},
     {"aten::mm.out", kernel_mm},
+#endif
 };
 
 const struct kernel *kernel_at(uint32_t index)
