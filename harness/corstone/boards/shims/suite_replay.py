@@ -187,5 +187,7 @@ def _distance(got: bytes, expected: bytes, want: dict[str, Any], tolerance: dict
         atol += tolerance["qtol"] * want["qparams"]["scale"]
     if np.allclose(have, reference, rtol=tolerance["rtol"], atol=atol, equal_nan=True):
         return ""
-    at = int(np.nanargmax(np.abs(have - reference)))
+    apart = np.nan_to_num(np.abs(have - reference), nan=np.inf)
+    apart[np.isnan(have) & np.isnan(reference)] = 0
+    at = int(np.argmax(apart))
     return f"element {at} is {have[at]}, expected {reference[at]}, of {have.size}"
