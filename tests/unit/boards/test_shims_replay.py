@@ -86,6 +86,13 @@ def test_what_is_no_pass(tmp_path: Path, script: str, expected: list[float], why
     assert why in row["why"]
 
 
+@pytest.mark.parametrize(("script", "state"), [("cp i0.bin out-0.bin", "xpassed"), ("exit 4", "xfailed")])
+def test_what_the_suite_expects_to_fail(tmp_path: Path, script: str, state: str) -> None:
+    row = boot(tmp_path, script, [1.0, 2.0], upstream={"xfail_marks": ["no such operator"]})
+    assert row["state"] == state
+    assert row["why"].startswith("no such operator")
+
+
 def test_cases_come_as_a_fair_sample(tmp_path: Path) -> None:
     for name in ("b", "a", "c"):
         make(tmp_path, name, [0.0])

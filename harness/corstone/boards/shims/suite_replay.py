@@ -117,9 +117,13 @@ def run(case: Case, environment: dict[str, str]) -> Row:
             status, text = -9, "did not end"
         boot_s = time.monotonic() - began
         why, bits = _judge(case, work, status, text)
+    state = "failed" if why else "passed"
+    if marks := case.facts.get("upstream", {}).get("xfail_marks"):
+        # The suite itself expects this one to fail. Whether strictly is not captured.
+        state, why = ("xfailed", f"{marks[0]} ({why})") if why else ("xpassed", marks[0])
     return {
         "test": case.test,
-        "state": "failed" if why else "passed",
+        "state": state,
         "boots": 1,
         "exits": [status],
         "boot_s": round(boot_s, 3),

@@ -220,7 +220,8 @@ class Suite:
         """A worker in a session of its own, which is gone at the end with all that it started."""
         out = self.plan.out
         (out / "tmp").mkdir(exist_ok=True)
-        (out / "boots.ndjson").unlink(missing_ok=True)
+        for name in ("boots.ndjson", "current"):
+            (out / name).unlink(missing_ok=True)
         job, log = out / "job.json", out / "pytest.log"
         names = {"rows": rows, "current": out / "current", "boots": out / "boots.ndjson", "folder": self.folder}
         lists = {"files": list(files), "tests": list(tests), "targets": list(self.plan.targets)}
