@@ -121,3 +121,21 @@ def test_log_lines_of_boots_side_by_side(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_log_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shim.write_line(str(tmp_path), NAMES[0], 0, 0.1)
     assert "CORSTONE_BOOT_LOG cannot be written" in capsys.readouterr().err
+
+
+@needs_qemu
+def test_the_shell_takes_what_the_command_prints(tmp_path: Path) -> None:
+    script = (
+        'eval "$("$1" -m corstone.cli emulator-shims --no-runners "$2")" && command -v "$3" && echo "$EXECUTORCH_ROOT"'
+    )
+    folder = tmp_path / "it's here"
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", sys.executable, str(folder), NAMES[0]],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert done.stdout.splitlines() == [str(folder / "bin" / NAMES[0]), str(folder)]
+    assert done.stderr.count("shim    ") == len(NAMES)
+    assert not (folder / "arm_test").exists()
