@@ -10,7 +10,7 @@ loading and storing (``stored``).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,8 +19,9 @@ import numpy.typing as npt
 
 from corstone.capture import Capture
 from corstone.causes import Cause, Outcome
+from corstone.errors import HarnessError
 from corstone.judge import words
-from corstone.judge.accuracy import Accuracy, compare_accuracy
+from corstone.judge.accuracy import Accuracy, compare_accuracy, saturated
 from corstone.judge.bits import compare_bits
 from corstone.judge.budget import Budget, default_budget
 from corstone.judge.codes import real_values
@@ -31,7 +32,7 @@ from corstone.judge.hints import untouched
 from corstone.judge.plain import BUDGET as PLAIN_BUDGET
 from corstone.judge.plain import is_plain, steps_of
 from corstone.judge.reference import FAKE_QUANTIZED, FLOAT, ReferenceResult, Status
-from corstone.judge.stages import first_over_budget, stage_distances
+from corstone.judge.stages import ORDER, first_over_budget, stage_distances
 from corstone.judge.structure import arrays, check_bytes, check_reference
 from corstone.judge.verdict import Comparison, Verdict
 from corstone.program import Program, QParams
@@ -255,9 +256,14 @@ def _decide(
     stimulus: str,
 ) -> Verdict:
     answers: dict[str, Sequence[Array]] = {r.name: r.outputs for r in usable} | {"device": case.device}
+    if FAKE_QUANTIZED not in answers and (made := _fake_quantized(case)) is not None:
+        answers[FAKE_QUANTIZED] = [made]
     dtypes = [a.dtype for a in case.device]
     stages = stage_distances(answers, case.qparams, dtypes)
+    first = _explained(case, answers, accuracy)
     evidence = dict(case.capture.evidence) | words.quantization(case.program)
+    if first:
+        evidence["first difference"] = first
     common = {"comparisons": tuple(case.comparisons), "stages": stages, "evidence": evidence}
     if not case.failures:
         reason = words.passed(case.comparisons, stimulus)
@@ -266,16 +272,16 @@ def _decide(
     ranked = sorted(
         case.failures, key=lambda v: (v.outcome.severity, order.index(v.cause) if v.cause in order else len(order))
     )
-    first, others = ranked[0], ranked[1:]
+    worst, others = ranked[0], ranked[1:]
     # Two references that agree say the same thing of a wrong device: once is enough.
-    others = [v for v in others if v.cause is not Cause.BITS or first.cause is not Cause.BITS]
+    others = [v for v in others if v.cause is not Cause.BITS or worst.cause is not Cause.BITS]
     notes = [*case.notes, *(f"also {v.cause}: {v.reason}" for v in others)]
     return Verdict(
-        first.outcome,
-        first.cause,
-        first.reason,
-        first.hint,
-        first_difference=_first_difference(case, answers, accuracy),
+        worst.outcome,
+        worst.cause,
+        worst.reason,
+        worst.hint,
+        first_difference="; ".join(filter(None, (_first_difference(case, answers, accuracy), first))),
         notes=tuple(dict.fromkeys(notes)),
         **common,  # type: ignore[arg-type]
     )
@@ -296,3 +302,48 @@ def _first_difference(case: _Case, answers: dict[str, Sequence[Array]], accuracy
         if stage:
             return words.left_budget(stage, answers)
     return ""
+
+
+def _fake_quantized(case: _Case) -> Array | None:
+    """The stage between float and TOSA, where it can be had without torch."""
+    from corstone.judge.fake import fake_quantized
+
+    try:
+        return fake_quantized(case.program, case.inputs)
+    except (HarnessError, OSError, ValueError, KeyError, IndexError):
+        return None  # a program from elsewhere may lack what this takes; the stage is then left out
+
+
+def _explained(case: _Case, answers: Mapping[str, Sequence[Array]], accuracy: Sequence[Accuracy]) -> str:
+    """The first step that moved the worst element, with its cause by name; "" when nothing can be said."""
+    from corstone.judge.first import explain_accuracy, explain_bits, explain_domain
+
+    try:
+        wrong = next((c for c in case.comparisons if c.exact and not c.passed and c.worst), None)
+        if wrong is not None:
+            at = _flat(case, wrong.output, wrong.worst[0].index)
+            return str(explain_bits(case.program, case.inputs, case.device, wrong.output, at))
+        if any(v.cause is Cause.OUT_OF_DOMAIN for v in case.failures) and (
+            spoilt := explain_domain(case.program, case.inputs)
+        ):
+            return str(spoilt)
+        for i, result in enumerate(accuracy):
+            if not result.comparison.worst:
+                continue
+            at = _flat(case, i, result.comparison.worst[0].index)
+            values = {
+                name: float(saturated(real_values(answers[name][i].reshape(-1)[at : at + 1], q), q)[0])
+                for name in ORDER
+                if name in answers and i < len(answers[name])
+                for q in [case.qparams[i]]
+            }
+            allowed = 1.0 if result.comparison.passed else min(1.0, float(result.allowed[at]))
+            if found := explain_accuracy(case.program, case.inputs, values, at, allowed, i):
+                return str(found)
+    except (HarnessError, OSError, ValueError, KeyError, IndexError) as error:
+        case.notes.append(f"where it differs first was not found: {type(error).__name__}: {error}")
+    return ""
+
+
+def _flat(case: _Case, output: int, index: tuple[int, ...]) -> int:
+    return int(np.ravel_multi_index(index, case.device[output].shape)) if index else 0
