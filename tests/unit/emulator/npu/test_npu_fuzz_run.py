@@ -61,6 +61,11 @@ def test_a_compiler_that_does_not_end_is_stopped() -> None:
 def test_only_a_listed_combination_explains_a_difference() -> None:
     assert known_divergence(("slice", "conv"), "ethos-u55-128", "output 0") == "slice-window"
     assert known_divergence(("conv", "add"), "ethos-u55-128", "output 0") == ""
+    assert known_divergence(("matmul", "concat"), "ethos-u65-256", "output 0") == "matmul-concat"
+    assert known_divergence(("matmul", "concat"), "ethos-u85-256", "output 0") == ""
+    both = ("reduce_sum", "reduce_extreme")
+    assert known_divergence(both, "ethos-u65-512", "NPU overlap fault in CONV") == "reduce-bricks"
+    assert known_divergence(both, "ethos-u65-512", "output 0") == ""
     assert Outcome(0, "ethos-u55-128", ("slice", "conv"), "equal").known == ""
 
 

@@ -81,6 +81,11 @@ DIVERGENCES = (
         lambda _names, _target, detail: "leave an IFM of" in detail,
     ),
     Divergence(
+        "matmul-concat",
+        "on U55 and U65 the sums of a matrix product are written at the start of the joined tensor, not in their place",
+        lambda names, target, _detail: "u85" not in target and _follows(names, ("matmul",), ("concat",)),
+    ),
+    Divergence(
         "reduce-bricks",
         "a sum that another reduction reads is stored in bricks, in the room of a plain tensor, over its own input",
         lambda names, _target, detail: _follows(names, _REDUCES, _REDUCES) and "overlap fault" in detail,
