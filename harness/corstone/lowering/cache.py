@@ -1,8 +1,9 @@
 """A store of folders by key: written aside, renamed into place, checked by hash when read.
 
 Safe for several processes at once and against a kill at any moment: a folder is either whole or not there, and one that
-was damaged later is found by its manifest, moved away and made again. Leaves out what the folders hold and how large
-the cache may grow.
+was damaged later is found by its manifest, moved away and made again. Below the own cache there may be a shared one
+(``CORSTONE_CACHE_SHARED``), which is only read. Leaves out what the folders hold, and how the cache is kept small
+(``prune``).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from corstone.errors import ConfigError, ToolError
 from corstone.lowering.keys import file_sha256
 
 MANIFEST = "manifest.json"
+SHARED = "CORSTONE_CACHE_SHARED"
 _ABANDONED_S = 3600.0
 
 
@@ -29,6 +31,14 @@ def cache_root() -> Path:
     from corstone.paths import cache_dir
 
     return cache_dir() / "lowering"
+
+
+def shared_root() -> Path | None:
+    """Root of the shared cache that is looked into after the own one, None without ``$CORSTONE_CACHE_SHARED``."""
+    from corstone.paths import user_path
+
+    given = os.environ.get(SHARED)
+    return user_path(given) / "lowering" if given else None
 
 
 @contextmanager
@@ -65,13 +75,22 @@ class Store:
         return self.root / self.kind / key[:2] / key
 
     def get(self, key: str) -> Path | None:
-        """The folder of ``key`` when it is there and whole; a damaged one is removed, and None returned."""
+        """The folder of ``key`` when it is there and whole, else the shared one's, else None.
+
+        A damaged folder of our own is removed; one of the shared cache is left to whoever keeps that.
+        """
         folder = self.path(key)
-        if not folder.is_dir():
-            return None
-        if self.damage(folder) is None:
-            return folder
-        self.discard(folder)
+        if folder.is_dir():
+            if self.damage(folder) is None:
+                with suppress(OSError):  # when it was last used, for prune; somebody else's cache stays as it is
+                    os.utime(folder / MANIFEST)
+                return folder
+            self.discard(folder)
+        shared = shared_root()
+        if shared is not None and shared != self.root:
+            folder = Store(shared, self.kind, self.lazy).path(key)
+            if folder.is_dir() and self.damage(folder) is None:
+                return folder
         return None
 
     def damage(self, folder: Path, *, thorough: bool = False) -> str | None:

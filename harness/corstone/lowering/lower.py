@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from corstone.errors import HarnessError
-from corstone.lowering.cache import Store, cache_root, sweep, write_whole
+from corstone.lowering.cache import Store, cache_root, shared_root, sweep, write_whole
 from corstone.lowering.keys import file_sha256, source_key
 from corstone.lowering.launch import Answer, Job, run_jobs
+from corstone.lowering.prune import prune, size_limit
 from corstone.lowering.request import LowerRequest, SourceRef
 from corstone.program import Program
 
@@ -67,14 +68,17 @@ class _Case:
     ref: SourceRef
     key: str
 
-    @property
-    def pointer(self) -> Path:
-        return cache_root() / "sources" / self.key[:2] / f"{self.key}.json"
+    def pointer(self, root: Path) -> Path:
+        return root / "sources" / self.key[:2] / f"{self.key}.json"
 
     def cached(self) -> Program | None:
         """The program when it is in the cache and none of the files it was made of has changed."""
+        roots = (cache_root(), shared_root())
+        return next((found for root in roots if root is not None and (found := self._cached(root))), None)
+
+    def _cached(self, root: Path) -> Program | None:
         try:
-            known = json.loads(self.pointer.read_text())
+            known = json.loads(self.pointer(root).read_text())
             unchanged = all(file_sha256(Path(path)) == sha256 for path, sha256 in known["dependencies"])
             folder = program_store().get(known["program"]) if unchanged else None
             return None if folder is None else Program.load(folder / PROGRAM)
@@ -107,9 +111,10 @@ class _Case:
         """The program that the child made; what it was made of is kept for the next run."""
         if isinstance(answer, HarnessError):
             return answer
-        folder = program_store().path(answer["program"])
+        # The child may have found it in the shared cache.
+        folder = program_store().get(answer["program"]) or program_store().path(answer["program"])
         write_whole(
-            self.pointer,
+            self.pointer(cache_root()),
             json.dumps({"program": answer["program"], "dependencies": answer["dependencies"]}) + "\n",
         )
         return Program.load(folder / PROGRAM)
@@ -132,3 +137,4 @@ def _compile(cases: dict[int, _Case], results: list[Program | HarnessError | Non
         stack.callback(shutil.rmtree, work, ignore_errors=True)
         for i, answer in zip(missing, run_jobs([cases[i].job() for i in missing], work), strict=True):
             results[i] = cases[i].take(answer)
+    prune(cache_root(), size_limit())
