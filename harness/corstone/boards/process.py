@@ -129,14 +129,19 @@ class SimulatorProcess:
         return self._process.poll()
 
     def cpu_seconds(self) -> float:
-        """CPU time used by the live processes of this boot: tells a busy simulator from one that waits."""
+        """CPU time that the live processes of this boot used or stood in line for: tells a busy simulator from one that
+        waits, also on a machine so loaded that the busy one gets nothing. Without schedstat only what they used.
+        """
         ticks = os.sysconf("SC_CLK_TCK")
-        total = 0
+        total = 0.0
         for pid in self.survivors():
             with contextlib.suppress(OSError, IndexError, ValueError):
                 fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-                total += int(fields[11]) + int(fields[12])
-        return total / ticks
+                total += (int(fields[11]) + int(fields[12])) / ticks
+            with contextlib.suppress(OSError, IndexError, ValueError):
+                for task in os.listdir(f"/proc/{pid}/task"):
+                    total += int(_read(f"/proc/{pid}/task/{task}/schedstat").split()[1]) / 1e9
+        return total
 
     def survivors(self) -> list[int]:
         """Ids of the live processes of this boot: same session, or its mark; without /proc, minus the group's id."""
