@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,18 +30,37 @@ class Figure:
 Benchmark = Callable[[int], Iterator[Figure]]
 
 
-def wall(command: list[str], environment: dict[str, str] | None = None, *, check: bool = True) -> float:
-    """Wall-clock seconds of a whole process, its output thrown away."""
-    began = time.perf_counter()
+@dataclass(frozen=True)
+class Spent:
+    """Seconds of a whole process and of all it waited for: by the clock, and of processors (user and system)."""
+
+    wall: float
+    cpu: float
+
+
+def spent(command: list[str], environment: dict[str, str] | None = None, cwd: Path | None = None) -> Spent:
+    """Run a command to its end, its output thrown away. Processor time also holds where others load the machine."""
+    began, before = time.perf_counter(), os.times()
     done = subprocess.run(
-        command, env=os.environ | (environment or {}), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        command,
+        env=os.environ | (environment or {}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+        cwd=cwd,
     )
-    seconds = time.perf_counter() - began
-    if check and done.returncode:
+    seconds, after = time.perf_counter() - began, os.times()
+    if done.returncode:
         sys.exit(
             f"error: {' '.join(command)} ended with {done.returncode}:\n{done.stdout.decode(errors='replace')[-2000:]}"
         )
-    return seconds
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return Spent(seconds, cpu)
+
+
+def wall(command: list[str], environment: dict[str, str] | None = None) -> float:
+    """Wall-clock seconds of ``spent``."""
+    return spent(command, environment).wall
 
 
 def nothing_compiled(folder: Path) -> dict[str, str]:
@@ -94,45 +113,74 @@ def start(runs: int) -> Iterator[Figure]:
     """Starting up: the command's help, and collecting the device tests."""
     yield Figure("corstone --help", "s", [wall([CORSTONE, "--help"]) for _ in range(runs)], "< 0.15 s")
     collect = [sys.executable, "-m", "pytest", "-m", "fvp", "--collect-only", "-q", "tests/fvp/test_networks.py"]
-    yield Figure("pytest -m fvp --collect-only", "s", [wall(collect) for _ in range(runs)], "< 0.5 s")
+    plugins = ("corstone", "corstone_ledger", "hydra_pytest", "anyio", "kgb", "hypothesispytest")
+    with tempfile.TemporaryDirectory() as folder:
+        empty = Path(folder) / "test_empty.py"
+        empty.write_text("def test_nothing(): pass\n")
+        bare = [sys.executable, "-m", "pytest", "-c", os.devnull, "--collect-only", "-q", str(empty)]
+        bare += [word for name in plugins for word in ("-p", f"no:{name}")]
+        pairs = [(spent(collect), spent(bare, cwd=Path(folder))) for _ in range(runs)]
+    yield Figure("pytest -m fvp --collect-only", "s", [a.wall for a, _ in pairs], "< 0.5 s")
+    yield Figure("same / pytest on an empty test, processor time", "x", [a.cpu / b.cpu for a, b in pairs])
 
 
 def upstream(runs: int) -> Iterator[Figure]:
     """One case against ExecuTorch's own test of the same case, which stops before a device."""
-    test = "executorch.backends.arm.test.ops.test_acos"
-    theirs = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:corstone", "--pyargs", test]
-    theirs += ["-k", "test_acos_u55_INT and ones"]
+    folder = importlib.util.find_spec("executorch.backends.arm.test.ops")
+    if folder is None or not folder.submodule_search_locations:
+        sys.exit("error: this ExecuTorch wheel has no tests of the Arm backend")
+    test = str(Path(next(iter(folder.submodule_search_locations))) / "test_acos.py")
+    theirs = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "-p", "no:cacheprovider", "-p", "no:corstone"]
+    theirs += ["-p", "no:corstone_ledger", "--import-mode=importlib", test, "-k", "u55_INT and ones"]
     with tempfile.TemporaryDirectory() as out:
         ours = [CORSTONE, "check", "acos", "--provider", "emulator", "--out", out]
-        wall(ours)
-        pairs = [(wall(ours), wall(theirs)) for _ in range(max(2, runs // 2))]
-        yield Figure("ours, warm, with a boot", "s", [a for a, _ in pairs])
-        yield Figure("theirs, no device", "s", [b for _, b in pairs])
-        yield Figure("theirs / ours, warm process", "x", [b / a for a, b in pairs], "> 10")
-        environment = nothing_compiled(Path(out))
-        cold = wall(ours, environment)
-        yield Figure("theirs / ours, cold", "x", [statistics.median(b for _, b in pairs) / cold])
+        spent(ours)
+        pairs = [(spent(ours), spent(theirs, cwd=Path(out))) for _ in range(max(2, runs // 2))]
+        yield Figure("ours, warm, with a boot: processor time", "s", [a.cpu for a, _ in pairs])
+        yield Figure("theirs, no device: processor time", "s", [b.cpu for _, b in pairs])
+        yield Figure("theirs / ours, whole process, processor time", "x", [b.cpu / a.cpu for a, b in pairs], "> 10")
+        yield Figure("theirs / ours, whole process, by the clock", "x", [b.wall / a.wall for a, b in pairs], "> 10")
+        cold = spent(ours, nothing_compiled(Path(out)))
+        yield Figure("ours / theirs, cold, processor time", "x", [cold.cpu / b.cpu for _, b in pairs])
 
 
-def nightly(runs: int) -> Iterator[Figure]:
-    """Ledger, merge of 100,000 cases, report of 3,000, dashboard of a year; once each, whatever --runs says."""
-    from benchmarks_nightly import nightly as figures
+def warm(runs: int) -> Iterator[Figure]:
+    """A boot forked by the warm server against one of a new process, in turn; and QEMU with an empty board."""
+    from corstone.boards import warm as server
+    from corstone.pipeline import CheckRequest, check_one
 
-    yield from figures(runs)
-
-
-def npu(runs: int) -> Iterator[Figure]:
-    """The NPU model: MobileNetV2 at 224 pixels, half a million operations, cost over size."""
-    import benchmarks_npu
-
-    yield from benchmarks_npu.figures(runs)
+    qemu = ["qemu-system-arm", "-M", "mps3-an547", "-nodefaults", "-display", "none", "-monitor", "stdio", "-S"]
+    samples: dict[str, list[float]] = {"0": [], "1": []}
+    floor = []
+    before = os.environ.get(server.ENVIRONMENT)
+    try:
+        with tempfile.TemporaryDirectory() as out:
+            request = CheckRequest("acos", provider="emulator", out=Path(out))
+            check_one(request)
+            for _ in range(runs):
+                for mode, row in samples.items():
+                    os.environ[server.ENVIRONMENT] = mode
+                    began = time.perf_counter()
+                    check_one(request)
+                    row.append(time.perf_counter() - began)
+                began = time.perf_counter()
+                subprocess.run(qemu, input=b"quit\n", capture_output=True, check=False)
+                floor.append(time.perf_counter() - began)
+    finally:
+        os.environ.pop(server.ENVIRONMENT, None)
+        if before is not None:
+            os.environ[server.ENVIRONMENT] = before
+    yield Figure("acos int8 to verdict, a new process", "s", samples["0"])
+    yield Figure("acos int8 to verdict, warm server", "s", samples["1"], "< 0.5 s")
+    yield Figure("new process / warm server", "x", [a / b for a, b in zip(samples["0"], samples["1"], strict=True)])
+    yield Figure("QEMU alone, started and stopped", "s", floor)
+    yield Figure("warm server / QEMU alone", "x", [b / q for b, q in zip(samples["1"], floor, strict=True)])
 
 
 BENCHMARKS: dict[str, Benchmark] = {
     "boot": boot,
+    "warm": warm,
     "main": main_job,
     "start": start,
     "upstream": upstream,
-    "nightly": nightly,
-    "npu": npu,
 }
