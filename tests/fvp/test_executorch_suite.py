@@ -36,6 +36,8 @@ def shims(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return install(tmp_path_factory.mktemp("a folder with blanks"))
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1200)  # three compilations: 20 s on an idle machine
 def test_named_tests_of_executorch_pass_on_the_emulator(tmp_path: Path) -> None:
     try:
         suite_folder()
