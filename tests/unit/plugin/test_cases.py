@@ -8,9 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corstone.capture import Executor
+from corstone.causes import Cause, Outcome
+from corstone.judge.verdict import Verdict
+from corstone.report.record import CaseRecord
 from pytest_corstone.cases import DeviceCase, Mark, cases_of, read_mark
 from pytest_corstone.device import folder_name
 from pytest_corstone.settings import Settings
+from pytest_corstone.tally import Tally, TestTally
 
 
 def settings(
@@ -79,3 +84,14 @@ def test_a_plain_host_target_is_one_case_whatever_the_widths() -> None:
     cases = cases_of(settings(("tosa-fp", "tosa-int"), (8, 16), ("fixed", "observer"), given=True), Mark())
     assert [c.target for c in cases].count("tosa-fp") == 1
     assert [c.target for c in cases].count("tosa-int") == 4
+
+
+@pytest.mark.parametrize(("kind", "red"), [("host", True), ("emulator", False), ("fvp", False)])
+def test_a_run_of_host_targets_alone_is_red(kind: str, red: bool) -> None:
+    verdict = Verdict(Outcome.PASSED, Cause.NONE, "why")
+    record = CaseRecord("id", "acos", 8, "fixed", "t", "b", "codes", verdict, Executor(kind, "name", "1"))
+    tally = Tally()
+    tally.tests["test"] = TestTally("test", marked=True, records=[record])
+    assert bool(tally.red(require_fvp=False)) is red
+    assert bool(tally.red(require_fvp=True)) is (kind != "fvp")
+    assert tally.last_line.startswith(f"{int(not red)} of 1 ran on a device")

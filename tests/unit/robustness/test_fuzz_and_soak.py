@@ -32,14 +32,14 @@ def test_a_seeded_run_without_a_board_finds_nothing(tmp_path: Path) -> None:
 
 def test_a_finding_is_kept_and_red(tmp_path: Path) -> None:
     script = (
-        "import sys, runpy; sys.path.insert(0, sys.argv[1]); import fuzzing\n"
+        "import sys, runpy; top = sys.argv[1]; sys.path.insert(0, top + '/lib'); import fuzzing\n"
         "def broken(raw): raise IndexError('gone')\n"
         "fuzzing.read_transcript = broken\n"
-        "sys.argv = ['fuzz', '--only', 'consoles', '--count', '2', '--seconds', '9', '--seed', '1', '--out', 'kept']\n"
-        "runpy.run_path(sys.path[0] + '/../fuzz', run_name='__main__')\n"
+        "sys.argv = ['fuzz', '--only', 'consoles', '--count', '2', '--seconds', '90', '--seed', '1', '--out', 'kept']\n"
+        "runpy.run_path(top + '/fuzz', run_name='__main__')\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, str(TOP / "scripts" / "lib")],
+        [sys.executable, "-c", script, str(TOP / "scripts")],
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr

@@ -31,7 +31,7 @@ var Case = (function () {
   function place(row, glue) { return [row.target, row.board].filter(Boolean).join(glue); }
   function pill(verdict, cause) { return h("span", "pill v-" + verdict, (ICON[verdict] || "?") + " " + word(verdict) + (cause ? " · " + cause : "")); }
   function badge(row) {
-    var text = row.by === "fvp" ? "ARM FVP" : row.by === "emulator" ? "EMULATOR" : "NOT EXECUTED";
+    var text = row.by === "fvp" ? "ARM FVP" : row.by === "emulator" ? "EMULATOR" : row.by === "host" ? "NO BOARD" : "NOT EXECUTED";
     var b = h("span", "badge by-" + row.by, text);
     b.title = row.by === "emulator" ? "executed by our emulator, which is not an Arm product" : row.executor;
     return b;
