@@ -131,7 +131,10 @@ def test_a_shard_that_never_ran_is_missed(runner: LocalRunner) -> None:
     assert "cell u55, shard 3/3: left no ledger" in output(merged, "One report, one answer")
 
 
-def test_an_expression_that_is_not_known_is_refused(runner: LocalRunner) -> None:
+def test_an_expression_that_is_not_known_or_wrong_in_a_container_is_refused(runner: LocalRunner) -> None:
     runner.data["jobs"]["test"]["env"]["X"] = "${{ secrets.TOKEN }}"
     with pytest.raises(ConfigError, match=r"secrets\.TOKEN"):
+        runner.run("test", runner.rows("test")[0])
+    runner.data["jobs"]["test"]["env"]["X"] = "${{ github.workspace }}/cache"
+    with pytest.raises(ConfigError, match="a container does not have"):
         runner.run("test", runner.rows("test")[0])

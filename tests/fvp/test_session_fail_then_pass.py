@@ -17,13 +17,13 @@ from tests.fakes.endings.case import (
     ET_START,
     HANG,
     OUT0,
-    Deadlines,
     Steps,
     says,
 )
 from tests.fakes.fakes import dummy_runner, install_fake, small_program
 
 from corstone.boards import board_for_target, session
+from corstone.boards.deadlines import Deadlines
 from corstone.boards.providers import Simulator
 from corstone.boards.request import BootRequest
 from corstone.causes import Outcome

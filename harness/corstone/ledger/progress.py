@@ -2,7 +2,7 @@
 
 ``Progress`` counts, ``ProgressLine`` shows: on a terminal one line below pytest's own output, drawn again after each
 event; elsewhere a plain line at most every ``every_s`` seconds. Leaves out where events come from: pytest's hooks,
-or the ledgers of a run in another process (``corstone ledger watch``).
+or the ledgers of a run in another process (``corstone report watch``).
 """
 
 from __future__ import annotations

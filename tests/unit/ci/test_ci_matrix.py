@@ -6,6 +6,7 @@ import importlib.util
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from corstone.ci import github, gitlab
 from corstone.ci.budget import Measured, cuts, growth, lines, report
-from corstone.ci.matrix import Matrix
+from corstone.ci.matrix import PACKAGES, Matrix
 from corstone.ci.measured import measure
 from corstone.ci.yaml_text import dump
 from corstone.cli import main
@@ -104,6 +105,26 @@ def test_the_workflows_are_those_of_the_matrix(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(TOP)
     assert main(["ci", "generate", "github", "--check"]) == 0
     assert main(["ci", "generate", "gitlab", "--check"]) == 0
+
+
+def test_the_default_versions_are_the_pins_that_pip_installs() -> None:
+    listed = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]["dependencies"]
+    parts = [str(d).partition("==") for d in listed if "==" in d]
+    pins = {name.partition("[")[0]: version for name, _, version in parts}
+    default = tomllib.loads(MATRIX.read_text())["defaults"]["versions"]
+    assert {tool: pins[package] for tool, package in PACKAGES.items()} == {tool: default[tool] for tool in PACKAGES}
+
+
+def test_no_path_of_the_host_reaches_a_container(generated: Path) -> None:
+    # github.workspace names the host's folder inside a container job (actions/runner issue 2058).
+    for path in (generated / ".github" / "workflows").glob("*.yml"):
+        assert "github.workspace" not in path.read_text()
+
+
+def test_the_version_of_an_fvp_chooses_its_machine(generated: Path) -> None:
+    nightly = yaml.safe_load((generated / ".github/workflows/corstone-nightly.yml").read_text())
+    rows = nightly["jobs"]["fvp"]["strategy"]["matrix"]["include"]
+    assert {tuple(r["runs_on"]) for r in rows} == {("self-hosted", "corstone-fvp-11.27")}
 
 
 def test_a_stale_workflow_is_found_and_written(
