@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,9 +20,13 @@ from pytest_corstone.tally import TestTally
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CaseRecord]:
-    """acos on both TOSA targets, out of one compile child."""
+    """acos on every host target there are tools for, out of one compile child."""
     out = tmp_path_factory.mktemp("host")
-    requests = [CheckRequest("acos", target=name, out=out) for name in ("tosa-fp", "tosa-int")]
+    names = ["tosa-fp", "tosa-int"]
+    with contextlib.suppress(HarnessError):
+        find_tools()
+        names += ["vgf-fp", "vgf-int"]
+    requests = [CheckRequest("acos", target=name, out=out) for name in names]
     return {record.target: record for record in check_all(requests)}
 
 
@@ -44,7 +49,7 @@ def test_tosa_fp_has_no_width_and_is_judged_by_distance_alone(records: dict[str,
 
 
 def test_a_host_target_is_no_device(records: dict[str, CaseRecord]) -> None:
-    assert terminal.ran_on_device(list(records.values())).startswith("0 of 2 ran on a device")
+    assert terminal.ran_on_device(list(records.values())).startswith(f"0 of {len(records)} ran on a device")
     assert TestTally("test", records=list(records.values())).kinds == set()
     with pytest.raises(ConfigError, match="has no board"):
         target("tosa-int")
@@ -63,16 +68,13 @@ def test_a_stored_host_capture_with_another_bit_fails(records: dict[str, CaseRec
     assert judge_capture(Path(records["tosa-fp"].capture)).verdict.outcome is Outcome.PASSED
 
 
-def test_vgf_plain_and_quantized(records: dict[str, CaseRecord], tmp_path: Path) -> None:
-    del records
-    try:
-        find_tools()
-    except HarnessError as error:
-        pytest.skip(f"VGF tools: {error.message}")
-    found = check_all([CheckRequest("acos", target=name, out=tmp_path) for name in ("vgf-fp", "vgf-int")])
+def test_vgf_plain_and_quantized(records: dict[str, CaseRecord]) -> None:
+    if "vgf-int" not in records:
+        pytest.skip("the VGF tools are not installed: corstone setup --vgf")
+    found = [records["vgf-fp"], records["vgf-int"]]
     assert [record.verdict.outcome for record in found] == [Outcome.PASSED] * 2, found
-    exact = {c.reference for c in found[1].verdict.comparisons if c.exact}
-    assert exact == {"table", "tosa"}
+    exact = [{c.reference for c in record.verdict.comparisons if c.exact} for record in found]
+    assert exact == [set(), {"table", "tosa"}]
 
 
 def test_vgf_without_its_tools_is_an_error_with_the_way_out(
