@@ -150,13 +150,13 @@ class ProgressLine:
             self._shown = False
 
     def draw(self, force: bool = False) -> None:
-        """Show the line again, or where this is no terminal, if its time has come and something has changed."""
+        """Show the line again; off a terminal if something has changed, and its time has come or ``force``."""
         now = time.monotonic()
         if self._terminal:
             width = shutil.get_terminal_size().columns - 1
             self._write(f"\x1bD\x1b[A\x1b7\x1b[B\r\x1b[2K{self.progress.text(width)}\x1b8")
             self._shown = True
-        elif force or (now - self._last >= self._every_s and self.progress.done != self._last_done):
+        elif self.progress.done != self._last_done and (force or now - self._last >= self._every_s):
             self._write(self.progress.text())
             self._last, self._last_done = now, self.progress.done
 
