@@ -154,6 +154,8 @@ def test_the_table_counts_and_names() -> None:
     assert "| **all** | u55 | 2 of 3 | 1 | 1 |  | 1 |" in text
     assert "| `test_a::test_a_u85_INT` | failed | 2 | 0, 0 | a \\| b c |" in text
     assert "| u55 | no-device | 1 | says run_on_fvp=False |" in text
+    replayed = [rows[0] | {"bits": True}, rows[2] | {"bits": None}]
+    assert "bit for bit: 1 of 1 that have them" in render(replayed, [])
     assert render([], []).startswith("0 of 0 tests")
 
 

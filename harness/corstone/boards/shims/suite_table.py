@@ -78,7 +78,13 @@ def _head(rows: Sequence[dict[str, Any]], listed: Sequence[str], states: Sequenc
     if good + bad:
         line += f" That is {100 * good / (good + bad):.2f} %."
     lines = [line]
-    if rest > 0:
+    bits = [row["bits"] for row in rows if row.get("bits") is not None]
+    if bits:  # replayed: nothing was compiled, and the reference model's answers are there
+        lines += [
+            "",
+            f"Outputs equal to the TOSA reference model's, bit for bit: {sum(bits)} of {len(bits)} that have them.",
+        ]
+    elif rest > 0:
         lines += [
             "",
             f"Boots took {boots:.0f} s, {boots / rest:.2f} times the rest of the same tests (compiling, comparing).",
