@@ -60,7 +60,8 @@ def run(args: argparse.Namespace) -> int:
     raw = _read_inputs(program.inputs, _inputs(args, program))
     arrays = [
         np.frombuffer(data, np.dtype(spec.dtype)).reshape(spec.shape)
-        for data, spec in zip(raw, program.inputs, strict=True)
+        for data, spec, index in zip(raw, program.inputs, pte.inputs, strict=True)
+        if pte.values[index].kind != "null"
     ]
     make_folder(args.out)
     walked = walk(pte, arrays)

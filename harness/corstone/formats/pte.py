@@ -145,7 +145,11 @@ class PteFile:
         return value
 
     def specs(self, indices: tuple[int, ...], prefix: str) -> tuple[TensorSpec, ...]:
-        """TensorSpecs of inputs or outputs; a non-tensor input counts as rank-0 int64, float64 or bool."""
+        """TensorSpecs of inputs or outputs; a non-tensor input counts as rank-0 int64, float64 or bool.
+
+        An argument that was None at export still takes a place, of 8 bytes that nobody reads, as ExecuTorch's own
+        runner counts its files.
+        """
         specs = []
         for n, index in enumerate(indices):
             value = self.values[index]
@@ -153,7 +157,7 @@ class PteFile:
                 t = value.value
                 specs.append(TensorSpec(f"{prefix}{n}", t.dtype, t.shape, t.dim_order))
             else:
-                scalar = {"int": "int64", "double": "float64", "bool": "bool"}.get(value.kind)
+                scalar = {"int": "int64", "double": "float64", "bool": "bool", "null": "int64"}.get(value.kind)
                 if scalar is None:
                     raise _bad(f"{prefix}{n} is of kind {value.kind}, which cannot be passed as raw bytes")
                 specs.append(TensorSpec(f"{prefix}{n}", scalar, ()))

@@ -88,7 +88,7 @@ def tensors(subject: Subject) -> list[Finding]:
     """The runner can set and return the kinds of values the program has."""
     pte, lacks = subject.pte, subject.runner.lacks
     found = []
-    scalars = [n for n, index in enumerate(pte.inputs) if pte.values[index].kind not in {"tensor", "null"}]
+    scalars = [n for n, index in enumerate(pte.inputs) if pte.values[index].kind != "tensor"]
     if scalars and "non-tensor-inputs" in lacks:
         found.append(f"inputs {scalars} are no tensors")
     ranks = [i for i in (*pte.inputs, *pte.outputs) if pte.values[i].kind == "tensor" and pte.tensor(i).shape == ()]

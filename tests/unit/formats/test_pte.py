@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from corstone.causes import Cause
 from corstone.errors import ConfigError
-from corstone.formats.pte import DelegateCall, KernelCall, read_pte
+from corstone.formats.pte import DelegateCall, KernelCall, Value, read_pte
 from corstone.formats.vela import program_target, read_vela
 from corstone.program import TensorSpec
 
@@ -85,3 +86,9 @@ def test_flipped_bytes_are_read_or_refused_but_never_crash(changes: list[tuple[i
         data[at] = value
     with contextlib.suppress(ConfigError):
         read_everything(bytes(data))
+
+
+def test_an_argument_that_was_none_takes_a_place_of_eight_bytes() -> None:
+    pte = read_pte(PTE)
+    with_none = replace(pte, values=(*pte.values, Value("null", None)), inputs=(*pte.inputs, len(pte.values)))
+    assert [spec.size_bytes for spec in with_none.input_specs] == [pte.input_specs[0].size_bytes, 8]
