@@ -20,7 +20,8 @@ from corstone.accuracy.finding import GuardReport
 from corstone.accuracy.guard import guard_program
 from corstone.causes import Cause
 from corstone.errors import ConfigError, HarnessError
-from corstone.pipeline import CheckRequest, Progress, check_all
+from corstone.lowering import lower_all
+from corstone.pipeline import CheckRequest, Progress, _lower_request, check_all
 from corstone.program import Program
 from corstone.quantize.policies import policy as checked_policy
 from corstone.report.record import CaseRecord
@@ -109,6 +110,8 @@ class _Stopped(BaseException):
 def _run(cases: Sequence[CheckRequest], progress: Progress, jobs: int) -> list[CaseRecord]:
     if jobs == 1:
         return check_all(cases, progress)
+    # Compiled by one child first: two at a time slow each other down, and the workers then find every program made.
+    lower_all([_lower_request(case) for case in cases])
     lock, stop = threading.Lock(), threading.Event()
 
     def say(case: str, what: str) -> None:
