@@ -1,0 +1,39 @@
+"""Anomaly detection: the fully connected autoencoder of MLPerf Tiny's class, on 5 frames of 128 bands. Needs torch."""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+from torch import nn
+
+from corstone_models.gallery.seeded import seeded, uniform
+
+FEATURES = 640
+_SIZES = (FEATURES, 128, 128, 128, 128, 8, 128, 128, 128, 128)
+
+
+class Autoencoder(nn.Module):
+    """``x``: float32 [1, 640]; returns its reconstruction [1, 640]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for inside, out in itertools.pairwise(_SIZES):
+            layers += [nn.Linear(inside, out), nn.BatchNorm1d(out), nn.ReLU()]
+        self.body = nn.Sequential(*layers, nn.Linear(_SIZES[-1], FEATURES))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Through the bottleneck and back."""
+        y: torch.Tensor = self.body(x)
+        return y
+
+
+def anomaly_detection() -> nn.Module:
+    """The network with seeded weights."""
+    return seeded(Autoencoder, uniform(64, FEATURES))
+
+
+def example_inputs() -> tuple[torch.Tensor, ...]:
+    """What it is calibrated on."""
+    return (uniform(1, FEATURES, seed=1),)

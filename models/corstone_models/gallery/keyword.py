@@ -1,0 +1,42 @@
+"""Keyword spotting: a depthwise-separable CNN of the class of Zhang et al. 2017 (Hello Edge). Needs torch."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from corstone_models.gallery.seeded import conv, seeded, uniform
+
+FRAMES, FEATURES, WORDS, CHANNELS, BLOCKS = 49, 10, 12, 64, 4
+
+
+class DsCnn(nn.Module):
+    """``x``: float32 [1, 1, 49, 10], a second of speech features; returns 12 scores [1, 12]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layers: list[nn.Module] = [nn.Conv2d(1, CHANNELS, (10, 4), 2, (5, 1), bias=False), *_after(CHANNELS)]
+        for _ in range(BLOCKS):
+            layers += [conv(CHANNELS, CHANNELS, 3, groups=CHANNELS), *_after(CHANNELS)]
+            layers += [conv(CHANNELS, CHANNELS, 1), *_after(CHANNELS)]
+        self.features = nn.Sequential(*layers)
+        self.head = nn.Linear(CHANNELS, WORDS)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Features, mean over time and frequency, scores."""
+        scores: torch.Tensor = self.head(self.features(x).mean(dim=(2, 3)))
+        return scores
+
+
+def _after(channels: int) -> list[nn.Module]:
+    return [nn.BatchNorm2d(channels), nn.ReLU()]
+
+
+def keyword_spotting() -> nn.Module:
+    """The network with seeded weights."""
+    return seeded(DsCnn, uniform(8, 1, FRAMES, FEATURES))
+
+
+def example_inputs() -> tuple[torch.Tensor, ...]:
+    """What it is calibrated on."""
+    return (uniform(1, 1, FRAMES, FEATURES, seed=1),)
