@@ -78,6 +78,12 @@ class Curve:
         return f"{r.network} int{r.bits} {r.policy} {r.target}"
 
     @property
+    def first_difference(self) -> str:
+        """Step, element and cause of the worst element's error, of a passed case, too."""
+        verdict = self.record.verdict
+        return verdict.evidence.get("first difference", "") or verdict.first_difference
+
+    @property
     def count(self) -> int:
         """Codes with a float value."""
         return int(self.judged.sum())

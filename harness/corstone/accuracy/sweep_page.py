@@ -41,7 +41,7 @@ td.n,th.n{text-align:right}th{color:var(--soft)}
 article{min-width:0;background:var(--card);border:1px solid var(--edge);border-radius:8px;padding:.8rem}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,300px),1fr));gap:.3rem}
 figure{margin:.4rem 0}figcaption{font-size:.88rem;font-weight:600}
-svg{display:block;width:100%;height:auto}svg text{fill:var(--soft);font-size:12.5px}
+svg{display:block;width:100%;max-width:600px;height:auto}svg text{fill:var(--soft);font-size:12.5px}
 .grid{stroke:var(--grid);fill:none}.axis{stroke:var(--soft);fill:none}
 .float{stroke:var(--float);stroke-width:6;fill:none;stroke-linejoin:round}
 .device{stroke:var(--device);stroke-width:2;fill:none}
@@ -178,8 +178,8 @@ def _article(curve: Curve, same: list[str], swept: Swept) -> str:
     parts = [head]
     if same:
         parts.append(f"<p>The same answer to every code on {_e(', '.join(same))}.</p>")
-    if verdict.first_difference:
-        parts.append(f"<p><b>First difference</b>: {_e(verdict.first_difference)}</p>")
+    if first := curve.first_difference:
+        parts.append(f"<p><b>First difference</b>: {_e(first)}</p>")
     parts += [_curves(curve), _errors(curve), "<h4>The ends, enlarged</h4>", _edges(curve), _worst(curve)]
     findings = swept.guards[record.case_id].findings if record.case_id in swept.guards else ()
     if findings:

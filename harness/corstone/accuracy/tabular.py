@@ -42,7 +42,7 @@ def summary(curve: Curve) -> dict[str, Any]:
         "executed_by": str(record.executor or ""),
         "outcome": str(record.verdict.outcome),
         "cause": str(record.verdict.cause),
-        "first_difference": record.verdict.first_difference,
+        "first_difference": curve.first_difference,
         "codes": curve.count,
         "codes_outside": curve.codes.size - curve.count,
         **{f"within_{limit:g}_lsb": curve.within(limit) for limit in WITHIN},
