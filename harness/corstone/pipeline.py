@@ -162,11 +162,11 @@ def build(module_or_name: Any, example_inputs: Sequence[Any] | None = None, **op
 
     inputs = _arrays(example_inputs)
     if isinstance(module_or_name, str):
-        return lower(_lower_request(CheckRequest(module_or_name, inputs=inputs, **options)))
+        return lower(lower_request(CheckRequest(module_or_name, inputs=inputs, **options)))
     options = {"label": type(module_or_name).__name__, **options}
     with tempfile.TemporaryDirectory(prefix="corstone-export-") as folder:
         path = _export(module_or_name, inputs, Path(folder))
-        return lower(_lower_request(CheckRequest(str(path), inputs=inputs, **options)))
+        return lower(lower_request(CheckRequest(str(path), inputs=inputs, **options)))
 
 
 def check_one(request: CheckRequest, progress: Progress | None = None) -> CaseRecord:
@@ -182,7 +182,7 @@ def check_all(requests: Sequence[CheckRequest], progress: Progress | None = None
     for request in requests:
         say(request.case_id, "lower")
     began = time.monotonic()
-    programs = lower_all([_lower_request(r) for r in requests])
+    programs = lower_all([lower_request(r) for r in requests])
     lowering_s = (time.monotonic() - began) / max(1, len(requests))
     records = []
     for request, program in zip(requests, programs, strict=True):
@@ -196,7 +196,8 @@ def check_all(requests: Sequence[CheckRequest], progress: Progress | None = None
     return records
 
 
-def _lower_request(request: CheckRequest) -> LowerRequest:
+def lower_request(request: CheckRequest) -> LowerRequest:
+    """What a case asks of lowering."""
     from corstone.lowering import LowerRequest
 
     return LowerRequest(
@@ -305,7 +306,7 @@ def run_program(
     from corstone.boards import BootRequest, boot
 
     program = load_pte(pte, target)
-    data = tuple(_read_inputs(program.inputs, inputs))
+    data = tuple(read_inputs(program.inputs, inputs))
     request = CheckRequest(pte.name, target=program.target, timeout_s=timeout_s)
     return boot(
         BootRequest(
@@ -378,7 +379,13 @@ def judge_capture(folder: Path) -> CaseRecord:
     )
 
 
-def _read_inputs(specs: Sequence[TensorSpec], paths: Sequence[Path]) -> list[bytes]:
+def read_inputs(specs: Sequence[TensorSpec], paths: Sequence[Path]) -> list[bytes]:
+    """Raw input files, one for each tensor of ``specs``: row-major, little endian, no header.
+
+    Raises
+    ------
+    ConfigError: another number of files, one that cannot be read, or of another size.
+    """
     if len(paths) != len(specs):
         wanted = ", ".join(f"{s.name}: {s.dtype}{list(s.shape)}" for s in specs) or "none"
         raise ConfigError(
@@ -418,7 +425,7 @@ def _stimulus(request: CheckRequest, program: Program) -> list[Array]:
 def _from_files(request: CheckRequest, program: Program) -> list[Array]:
     import numpy as np
 
-    data = _read_inputs(program.inputs, request.input_files)
+    data = read_inputs(program.inputs, request.input_files)
     return [
         np.frombuffer(raw, np.dtype(spec.dtype)).reshape(spec.shape)
         for raw, spec in zip(data, program.inputs, strict=True)

@@ -1,7 +1,7 @@
 """The surfaces that `scripts/fuzz` throws broken input at; each is one class with ``run(rng)`` for one execution.
 
 An execution ends in a word (counted), or in a ``Finding``: an exception nobody meant, a dead process, a late end.
-Leaves out random networks against the reference model (``scripts/fuzz_npu``).
+Leaves out random networks against the reference model (``scripts/fuzz_differential``).
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from corstone.accuracy.guard import guard_program
 from corstone.causes import Cause
 from corstone.errors import ConfigError, HarnessError
 from corstone.lowering import lower_all
-from corstone.pipeline import CheckRequest, Progress, _lower_request, check_all
+from corstone.pipeline import CheckRequest, Progress, check_all, lower_request
 from corstone.program import Program
 from corstone.quantize.policies import policy as checked_policy
 from corstone.report.record import CaseRecord
@@ -111,7 +111,7 @@ def _run(cases: Sequence[CheckRequest], progress: Progress, jobs: int) -> list[C
     if jobs == 1:
         return check_all(cases, progress)
     # Compiled by one child first: two at a time slow each other down, and the workers then find every program made.
-    lower_all([_lower_request(case) for case in cases])
+    lower_all([lower_request(case) for case in cases])
     lock, stop = threading.Lock(), threading.Event()
 
     def say(case: str, what: str) -> None:

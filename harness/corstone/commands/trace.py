@@ -53,11 +53,11 @@ def run(args: argparse.Namespace) -> int:
     """Run, print, write ``trace.json``, the outputs, and feature maps where asked."""
     import numpy as np
 
-    from corstone.pipeline import _read_inputs
+    from corstone.pipeline import read_inputs
 
     program = _program(args.program, tuple(args.tosa))
     pte = read_pte(program.pte)
-    raw = _read_inputs(program.inputs, _inputs(args, program))
+    raw = read_inputs(program.inputs, _inputs(args, program))
     arrays = [
         np.frombuffer(data, np.dtype(spec.dtype)).reshape(spec.shape)
         for data, spec, index in zip(raw, program.inputs, pte.inputs, strict=True)
