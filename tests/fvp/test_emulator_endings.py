@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from corstone.emulator import landlock
+
 Ran = Callable[..., Any]
 STOPPED = "Info: /OSCI/SystemC: Simulation stopped by user.\n"
 SEMIHOSTING = ("-C", "cpu0.semihosting-enable=1")
@@ -172,6 +174,31 @@ def test_host_program_is_denied(scenario: Ran) -> None:
     assert not (ran.folder / "harmed").exists()
     assert ran.status == 4
     assert "SYS_SYSTEM" in ran.err
+
+
+def test_files_outside_the_semihosting_folder_stay_as_they_are(scenario: Ran, tmp_path: Path) -> None:
+    if not landlock.version():
+        pytest.skip("this kernel has no Landlock")
+    outside = tmp_path / "outside"
+    folder = outside / "folder"
+    (folder / "sub").mkdir(parents=True)
+    (outside / "victim").write_text("as before")
+    (folder / "own").write_text("own")
+    (folder / "link").symlink_to(outside)
+    (folder / "victim-link").symlink_to(outside / "victim")
+    (tmp_path / "absolute.bin").write_bytes(bytes(outside / "made-absolute") + b"\0")
+    (tmp_path / "made").write_text("as before")
+    ran = scenario(28, "-q", *SEMIHOSTING, "-C", f"cpu0.semihosting-cwd={folder}", "--data", "absolute.bin@0x60000100")
+    assert ran.status == 0, ran.err
+    answers = re.findall("(open|append|remove|rename)=(........)\n", ran.out)
+    assert len(answers) == 15
+    assert {answer for _, answer in answers} == {"ffffffff"}
+    assert {p.name for p in outside.iterdir()} == {"victim", "folder"}
+    assert (outside / "victim").read_text() == (tmp_path / "made").read_text() == "as before"
+    assert {p.name for p in folder.iterdir()} == {"sub", "own", "link", "victim-link"}
+    # Below its folder the guest may write as ever.
+    assert "not-written=00000000\n" in ran.out
+    assert (folder / "sub" / "made").read_bytes() == b"payload"
 
 
 def test_semihosting_files_and_line(scenario: Ran, tmp_path: Path) -> None:

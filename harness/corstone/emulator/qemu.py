@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 
 from corstone.causes import Cause
+from corstone.emulator import landlock
 from corstone.emulator.gdb import GdbClient
 from corstone.emulator.memory import SharedDdr
 from corstone.emulator.qtest import QtestClient
@@ -329,7 +330,8 @@ def _spawn(arguments: Sequence[str], cwd: str, output: int, log: int) -> int:
     """Fork and exec. Called while this process has one thread, as the command line has.
 
     The guest's ``:tt`` reads our standard input, unless that is a terminal: reading one from another process group
-    would stop QEMU.
+    would stop QEMU. Files that the guest opens through semihosting are QEMU's to open: where the kernel can hold it to
+    that, it changes files below ``cwd`` only.
     """
     libc = ctypes.CDLL(None)
     parent = os.getpid()
@@ -348,6 +350,7 @@ def _spawn(arguments: Sequence[str], cwd: str, output: int, log: int) -> int:
         os.dup2(output, 1)
         os.dup2(log, 2)
         os.chdir(cwd)
+        landlock.write_only_below(".")
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
         os.execv(arguments[0], list(arguments))

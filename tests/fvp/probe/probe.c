@@ -124,6 +124,33 @@ static void files(void)
     semihost(0x20, done);
 }
 
+static uint32_t length(const char *s) { uint32_t n = 0; while (s[n]) n++; return n; }
+
+/* Change files by paths that are not the guest's: create, append to, remove, move in and out. ABSOLUTE comes as data. */
+static void escape(void)
+{
+    const char *absolute = (const char *)0x60000100u;
+    const char *paths[] = { "../made", absolute, "../../made", "sub/../../made", "link/made", "victim-link" };
+    for (uint32_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        uint32_t open_write[3] = { (uint32_t)paths[i], 5, length(paths[i]) };
+        line("open", (uint32_t)semihost(1, open_write));
+        uint32_t open_append[3] = { (uint32_t)paths[i], 9, length(paths[i]) };
+        line("append", (uint32_t)semihost(1, open_append));
+    }
+    uint32_t remove[2] = { (uint32_t)"../victim", 9 };
+    line("remove", (uint32_t)semihost(0x0e, remove));
+    uint32_t out[4] = { (uint32_t)"own", 3, (uint32_t)"../moved", 8 };
+    line("rename", (uint32_t)semihost(0x0f, out));
+    uint32_t in[4] = { (uint32_t)"../victim", 9, (uint32_t)"taken", 5 };
+    line("rename", (uint32_t)semihost(0x0f, in));
+    uint32_t inside[3] = { (uint32_t)"sub/made", 5, 8 };
+    uint32_t handle = (uint32_t)semihost(1, inside);
+    uint32_t write[3] = { handle, (uint32_t)"payload", 7 };
+    line("not-written", (uint32_t)semihost(5, write));
+    uint32_t done[2] = { 0x20026, 0 };
+    semihost(0x20, done);
+}
+
 static void spend(uint32_t rounds) { for (uint32_t i = 0; i < rounds; i++) __asm__ volatile("nop"); }
 
 void Reset(void)
@@ -167,6 +194,7 @@ void Reset(void)
     case 25: text("half a line"); for (;;) { }
     case 26: line("unimplemented", REG(NPU + 0x700)); line("beyond", REG(NPU + 0xE00)); eot();
     case 27: { uint32_t v; __asm__ volatile("ldrex %0, [%1]" : "=r"(v) : "r"(NPU + 0x28)); line("ldrex", v); } eot();
+    case 28: escape(); for (;;) { }
     default: text("no such scenario\n"); eot();
     }
 }
