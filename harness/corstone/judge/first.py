@@ -157,65 +157,34 @@ def explain_domain(program: Program, inputs: Sequence[Array]) -> First | None:
 
 
 def explain_bits(program: Program, inputs: Sequence[Array], device: Sequence[Array], output: int, at: int) -> First:
-    """Why the device's bits are not TOSA's, by running its command stream on the NPU model here."""
+    """Why the device's bits are not TOSA's, by running its command stream on the NPU model here.
+
+    The model's bits are the device's: the stream is at fault, and ``stream`` names the operation. They are others: the
+    device is. A stream that does not run here leaves both open.
+    """
     from corstone.formats.pte import read_pte
+    from corstone.judge.stream import wrong_operation
     from corstone.looking.walk import walk
 
     index = tuple(int(i) for i in np.unravel_index(at, program.outputs[output].shape or (1,)))
     try:
         walked = walk(read_pte(program.pte), inputs)
     except (HarnessError, OSError, ValueError) as error:
-        return First("device", Why.DEVICE, index, f"the command stream was not run here to tell apart: {error}")
+        return First(
+            f"{STREAM} or device", Why.UNKNOWN, index, f"the stream does not run on the NPU model here: {error}"
+        )
     model = walked.outputs[output]
+    found = wrong_operation(program, walked)
     if model.shape == device[output].shape and model.tobytes() == device[output].tobytes():
-        found = _wrong_operation(program, walked)
-        return First(STREAM, found[0], index, f"the NPU model gives the device's bits on this stream; {found[1]}")
-    same = int(np.count_nonzero(model.reshape(-1) != device[output].reshape(-1)))
-    detail = f"the same command stream gives other bits on the NPU model here ({same} elements differ from the device)"
+        why, what = found or (
+            Why.UNKNOWN,
+            "each delegate gives what its TOSA graph gives: what runs around them differs",
+        )
+        return First(STREAM, why, index, f"the NPU model gives the device's bits on this stream; {what}")
+    other = int(np.count_nonzero(model.reshape(-1) != device[output].reshape(-1)))
+    detail = f"the same command stream gives other bits on the NPU model here ({other} elements differ from the device)"
+    detail += f"; of the stream itself: {found[1]}" if found else ", and they are those of the TOSA graph"
     return First("device", Why.DEVICE, index, detail)
-
-
-def _wrong_operation(program: Program, walked: Any) -> tuple[Why, str]:
-    """The first NPU operation whose feature map is nearly, and not quite, a tensor of the TOSA graph."""
-    from corstone.looking.matching import inner_tensors, match
-    from corstone.reference.graph import read_graph
-
-    try:
-        tensors = inner_tensors(program, walked)
-    except HarnessError as error:
-        return Why.UNKNOWN, f"the tensors of the TOSA graph are not there: {error}"
-    for number, (commands, made) in enumerate(zip(walked.commands, tensors, strict=False)):
-        graph = read_graph(program.tosa[number])
-        maker = {name: op.name for op in graph.ops for name in op.outputs}
-        written = [c for c in commands if c.ofm is not None]
-        for command, hit in zip(written, match([c.ofm for c in written], made), strict=True):
-            if hit is not None and hit.equal:
-                continue
-            where = f"NPU operation {command.number} ({command.name}, stream offset {command.offset:#x})"
-            if hit is None:
-                scaled = _scaled(command.ofm, made)
-                if scaled is not None:
-                    name, ratio = scaled
-                    return Why.WRONG_SCALE, f"{where} writes {maker.get(name, '')} {name} times {ratio:.4g}"
-                return Why.WRONG_OPERATOR, f"{where} writes no tensor of the TOSA graph"
-            detail = (
-                f"{where} differs from tensor {hit.tensor} of {maker.get(hit.tensor, 'the graph')} in {hit.differing} "
-                f"elements, first {list(hit.first)}: expected {hit.expected}, got {hit.got}"
-            )
-            return (Why.WRONG_ENTRY if maker.get(hit.tensor) == "TABLE" else Why.WRONG_OPERATOR), detail
-    return Why.UNKNOWN, "every feature map is a tensor of the TOSA graph: the outputs were taken from elsewhere"
-
-
-def _scaled(ofm: Array, tensors: Mapping[str, Array]) -> tuple[str, float] | None:
-    """A tensor that a feature map is a multiple of, within a step."""
-    flat = ofm.reshape(-1).astype(np.float64)
-    for name, tensor in tensors.items():
-        wanted = tensor.reshape(-1).astype(np.float64)
-        if wanted.size == flat.size and (wanted != 0).any() and tensor.dtype == ofm.dtype:
-            ratio = float(flat @ wanted / (wanted @ wanted))
-            if abs(ratio - 1) > 1e-3 and ratio > 0 and np.abs(flat - np.rint(ratio * wanted)).max() <= 1:
-                return name, ratio
-    return None
 
 
 def _by_guard(program: Program, stage: str, index: tuple[int, ...], moved: str) -> First:
