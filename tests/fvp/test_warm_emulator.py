@@ -80,6 +80,11 @@ def test_a_warm_run_says_and_returns_what_the_command_does(
     assert boot(argv, tmp_path, warm) == boot(argv, tmp_path, None)
 
 
+def test_without_the_script_the_module_is_the_command(tmp_path: Path, warm: WarmServer) -> None:
+    status, console = boot([sys.executable, "-m", "corstone.emulator.cli", "--version"], tmp_path, warm)
+    assert (status, b"corstone-emulator" in console) == (0, True)
+
+
 def test_a_warm_boot_says_and_returns_what_the_command_does(
     tmp_path: Path, warm: WarmServer, probe: Probe
 ) -> None:  # fmt: skip

@@ -155,7 +155,9 @@ def _run(request: dict[str, Any], terminal: int) -> int:
     os.chdir(request["cwd"])
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    sys.argv = request["argv"]
+    argv = request["argv"]
+    # What the interpreter would make of "python -m corstone.emulator.cli ...", the command where its script is missing.
+    sys.argv = argv[2:] if argv[1:2] == ["-m"] else argv
     from corstone.emulator.cli import main
 
     return main()
