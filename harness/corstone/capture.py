@@ -87,9 +87,17 @@ class Capture:
 
     @staticmethod
     def load(folder: Path) -> Capture:
-        """Read a capture folder."""
+        """Read a capture folder.
+
+        Raises
+        ------
+        ValueError: it names a file outside itself, or is no capture (also KeyError, TypeError).
+        """
         data: dict[str, Any] = json.loads((folder / "capture.json").read_text())
         data.pop("schema")
+        for name in (*data["inputs"], *data["outputs"]):
+            if Path(name).name != name or name in {"", ".."}:
+                raise ValueError(f"it names a file outside the capture: {name!r}")
         ending = data.pop("ending")
         return Capture(
             folder=folder,

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from corstone.causes import Cause, Outcome
 from corstone.errors import ConfigError, HarnessError
 from corstone.judge.verdict import Verdict
+from corstone.paths import file_name
 from corstone.report.record import CaseRecord
 from corstone.targets import HOST_BOARD, HOST_TARGETS
 
@@ -99,7 +100,7 @@ class CheckRequest:
         board = _board_of(self.target, self.board)
         width = ["float"] if self.plain else [f"int{self.bits}", self.policy]
         parts = [self.name, *width, self.target, board, self.inputs_by]
-        return "-".join(part.replace("/", "_") for part in parts if part)
+        return file_name("-".join(part for part in parts if part))
 
     def repro(self, capture: Path | None) -> str:
         """The command that runs this case again; given inputs are those that its ``capture`` folder keeps."""

@@ -201,6 +201,14 @@ def step_link(boot: Boot, spec: dict[str, Any]) -> None:
     (boot.folder() / spec["name"]).symlink_to(spec["to"])
 
 
+def step_fifo(boot: Boot, name: str) -> None:
+    os.mkfifo(boot.folder() / name)
+
+
+def step_folder(boot: Boot, name: str) -> None:
+    (boot.folder() / name).mkdir()
+
+
 def step_exit(boot: Boot, status: int) -> None:
     sys.stdout.flush()
     raise SystemExit(status)

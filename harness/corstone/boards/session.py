@@ -354,7 +354,9 @@ def _make_fresh(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for path in folder.iterdir():
             numbered = path.suffix == ".bin" and path.stem.rpartition("-")[0] in {"in", "out"}
-            if path.name in _OWN_FILES or numbered:
+            # What is written beside the capture later must not go through a link that somebody left here.
+            link = path.is_symlink() and path.suffix in {".json", ".npy"}
+            if path.name in _OWN_FILES or numbered or link:
                 path.unlink()
     except OSError as error:
         raise ConfigError(

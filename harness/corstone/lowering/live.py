@@ -14,6 +14,7 @@ from typing import Any
 
 from corstone.causes import Cause
 from corstone.errors import ConfigError, StageError
+from corstone.paths import file_name
 
 
 def export_module(module: Any, example_inputs: Sequence[Any], folder: Path) -> Path:
@@ -44,7 +45,7 @@ def export_module(module: Any, example_inputs: Sequence[Any], folder: Path) -> P
     finally:
         module.train(training)
         trace.propagate = propagate
-    name = type(module).__name__
+    name = file_name(type(module).__name__)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # Aside, then renamed: workers that export the same network at once leave one whole file.

@@ -59,5 +59,7 @@ class CaseRecord:
         return CaseRecord(**known)
 
     def save(self, path: Path) -> None:
-        """Write as one JSON file."""
+        """Write as one JSON file; a link under that name, which a capture from elsewhere may bring, is replaced."""
+        if path.is_symlink():
+            path.unlink()
         path.write_text(json.dumps(self.to_json(), indent=1, sort_keys=True) + "\n")

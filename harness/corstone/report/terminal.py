@@ -39,8 +39,9 @@ def named(executor: Executor) -> str:
 
 
 def name(record: CaseRecord) -> str:
-    """Network, width, policy."""
-    return safe(" ".join(filter(None, (record.network, width(record), record.policy)))) or "program"
+    """Network, width, policy, on one line: a CI server obeys lines that begin with its commands."""
+    words = " ".join(filter(None, (record.network, width(record), record.policy)))
+    return safe(words).replace("\n", "\\n") or "program"
 
 
 def width(record: CaseRecord) -> str:

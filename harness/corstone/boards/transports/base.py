@@ -57,6 +57,17 @@ class Transported(Protocol):
         """Look at what came back."""
 
 
+def is_plain_file(path: Path) -> bool:
+    """A regular file itself: a target could leave a link to somewhere else, a FIFO or a folder under a name we read."""
+    return path.is_file() and not path.is_symlink()
+
+
+def read_at_most(path: Path, size: int) -> bytes:
+    """The file's first bytes: how long it is, the target decides."""
+    with path.open("rb") as stream:
+        return stream.read(size)
+
+
 def untouched_gap(data: bytes, canary: bytes, step: int = 32) -> tuple[int, int] | None:
     """First aligned block of ``step`` bytes that still holds the canary, as (offset, length), or None."""
     for offset in range(0, len(data) - step + 1, step):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from corstone.boards.transports.base import OutputState, Parcel, State, against_canary
+from corstone.boards.transports.base import OutputState, Parcel, State, against_canary, is_plain_file, read_at_most
 from corstone.causes import Cause
 from corstone.errors import ConfigError
 from corstone.runners import Window
@@ -54,12 +54,12 @@ class Memory:
         """Cut the dump into outputs, each compared with the canary below it."""
         names = [f"out-{i}.bin" for i in range(len(parcel.output_sizes))]
         path = work / "outputs.bin"
-        if not path.is_file():
+        if not is_plain_file(path):
             return tuple(
                 OutputState(name, size, State.MISSING, 0, b"", "the simulator wrote no dump")
                 for name, size in zip(names, parcel.output_sizes, strict=True)
             )
-        dump = path.read_bytes()
+        dump = read_at_most(path, len(self._canary))
         states = []
         offset = 0
         for name, size in zip(names, parcel.output_sizes, strict=True):

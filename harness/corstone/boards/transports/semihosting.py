@@ -11,12 +11,14 @@ import os
 from pathlib import Path
 
 from corstone.boards.settings import SEMIHOSTING
-from corstone.boards.transports.base import MIN_RUN, OutputState, Parcel, State
+from corstone.boards.transports.base import MIN_RUN, OutputState, Parcel, State, is_plain_file, read_at_most
 from corstone.causes import Cause
 from corstone.errors import ConfigError
 from corstone.runners import Runner
 
 MAX_LINE = 256
+MAX_BEYOND = 16  # files beyond the expected ones that are kept, and of each so many bytes
+MAX_BEYOND_BYTES = 1 << 20
 CANARY = 0xA5  # what ExecuTorch's tests fill with
 
 
@@ -68,20 +70,19 @@ class Semihosting:
         """One state per expected output, and one per file beyond them."""
         states = [self._state(work / f"out-{index}.bin", size) for index, size in enumerate(parcel.output_sizes)]
         index = len(parcel.output_sizes)
-        while (work / f"out-{index}.bin").is_file():
-            data = (work / f"out-{index}.bin").read_bytes()
-            states.append(OutputState(f"out-{index}.bin", 0, State.LONG, len(data), data, "was not expected"))
+        beyond = index + MAX_BEYOND
+        while index < beyond and is_plain_file(path := work / f"out-{index}.bin"):
+            data = read_at_most(path, MAX_BEYOND_BYTES)
+            states.append(OutputState(path.name, 0, State.LONG, path.stat().st_size, data, "was not expected"))
             index += 1
         return tuple(states)
 
     def _state(self, path: Path, size: int) -> OutputState:
-        # A target could leave a link to somewhere else under the name we read: only regular files count.
-        if path.is_symlink() or not path.is_file():
+        if not is_plain_file(path):
             return OutputState(path.name, size, State.MISSING, 0, b"", "the file was not written")
         if path.stat().st_mtime_ns < self._began_ns:
             return OutputState(path.name, size, State.STALE, 0, b"", "the file is older than the boot")
-        with path.open("rb") as stream:
-            data = stream.read(size + 1)
+        data = read_at_most(path, size + 1)
         length = path.stat().st_size
         if length != size:
             state = State.SHORT if length < size else State.LONG
