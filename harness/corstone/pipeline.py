@@ -442,7 +442,7 @@ def _given(request: CheckRequest, program: Program) -> list[Array]:
         )
     arrays = []
     for spec, value in zip(program.inputs, request.inputs, strict=True):
-        array = np.ascontiguousarray(value)
+        array = np.asarray(value, order="C")
         if str(array.dtype) != spec.dtype or array.shape != spec.shape:
             raise ConfigError(
                 f"input {spec.name} must be {spec.dtype}{list(spec.shape)}, got {array.dtype}{list(array.shape)}",
@@ -495,7 +495,10 @@ def _arrays(values: Any) -> tuple[Array, ...]:
     alone = hasattr(values, "detach") or isinstance(values, np.ndarray) or not isinstance(values, Sequence)
     given = [values] if alone else values
     try:
-        return tuple(np.ascontiguousarray(v.detach().cpu().numpy() if hasattr(v, "detach") else v) for v in given)
+        found = [np.asarray(v.detach().cpu().numpy() if hasattr(v, "detach") else v, order="C") for v in given]
+        if strange := [v for v, array in zip(given, found, strict=True) if array.dtype.kind not in "biuf"]:
+            raise TypeError(f"one is of type {type(strange[0]).__name__}, which holds no real numbers")
+        return tuple(found)
     except (TypeError, ValueError) as error:
         raise ConfigError(
             f"example inputs must be tensors or arrays: {error}",

@@ -17,6 +17,7 @@ from corstone.lowering.request import EXPORTED as EXPORTED_KIND
 from corstone.lowering.request import Array, LowerRequest, SourceRef
 from corstone.lowering.source import Dependencies, example_inputs, load
 from corstone.lowering.stage import Run, artifact
+from corstone.lowering.usable import refuse_unusable
 from corstone.program import Program, TensorSpec
 
 
@@ -72,6 +73,7 @@ class Builder:
                 module, inputs = _module_and_inputs(request, ref)
             with run.stage("export"):
                 exported = module if ref.kind == EXPORTED_KIND else stages.export(module, inputs)
+                refuse_unusable(exported)
         dependencies = () if ref.kind == EXPORTED_KIND else tuple(self._watch.files())
         calibration = [_tensors(given) for given in request.calibration] or [inputs]
         options = stages.NpuOptions(request.target)

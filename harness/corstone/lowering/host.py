@@ -24,6 +24,7 @@ from corstone.lowering.remainder import remainder_notes
 from corstone.lowering.request import EXPORTED as EXPORTED_KIND
 from corstone.lowering.request import LowerRequest, SourceRef
 from corstone.lowering.stage import Run, artifact
+from corstone.lowering.usable import refuse_unusable
 from corstone.targets import HOST_TARGETS, HostTarget
 
 # Its quantizer leaves out nothing that TOSA's integer profile has; U55's does.
@@ -64,6 +65,7 @@ class HostBuilder:
                 module, inputs = _module_and_inputs(request, ref)
             with run.stage("export"):
                 exported = module if ref.kind == EXPORTED_KIND else stages.export(module, inputs)
+                refuse_unusable(exported)
         dependencies = () if ref.kind == EXPORTED_KIND else tuple(self._builder._watch.files())
         return Quantized(exported, exported, graph.graph_sha256(exported), dependencies)
 

@@ -99,7 +99,7 @@ class LowerRequest:
     def example_inputs(self, ref: SourceRef) -> tuple[Array, ...]:
         """The example inputs; empty when only the child can know them."""
         if self.inputs:
-            return tuple(np.ascontiguousarray(x) for x in self.inputs)
+            return tuple(np.asarray(x, order="C") for x in self.inputs)
         if self.shapes:
             return tuple(_ramp(shape) for shape in self.shapes)
         if ref.kind == NETWORK:

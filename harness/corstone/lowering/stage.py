@@ -17,8 +17,10 @@ from corstone.lowering.keys import file_sha256, tool_versions
 from corstone.program import Provenance
 
 STAGES = ("source", "export", "quantize", "tosa", "vela", "pte")
-
-
+_HINTS = {
+    "export": "torch.export must take the network: no control flow on values, inputs as positional tensors; "
+    "the traceback's end says where it stopped",
+}
 _WORDS = 500
 
 
@@ -72,7 +74,7 @@ class Run:
             lines = "".join(traceback.format_exception(first)).splitlines()
             raise StageError(
                 f"the stage '{name}' failed: {type(first).__name__}: {str(first).strip()[:_WORDS] or 'no message'}",
-                hint="the traceback's end is the tool's own; 'corstone doctor' shows the versions",
+                hint=_HINTS.get(name, "the traceback's end is the tool's own; 'corstone doctor' shows the versions"),
                 evidence={"stage": name, "traceback": "\n" + "\n".join(lines[-12:])},
             ) from error
         finally:

@@ -1,0 +1,100 @@
+"""Modules that are not a plain float function of one tensor: each becomes a program, or is refused in words that help.
+
+The odd ones are lowered in one child. What a board does with those that get through is not asked here.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from corstone.errors import ConfigError, HarnessError, StageError
+from corstone.lowering import LowerRequest, lower_all
+from corstone.pipeline import check
+from corstone.program import Program
+
+SOURCE = """
+import torch
+
+class Raises(torch.nn.Module):
+    example_inputs = (torch.rand(1, 4),)
+    def forward(self, a):
+        raise RuntimeError("not today")
+
+class Dynamic(torch.nn.Module):
+    example_inputs = (torch.rand(1, 4),)
+    def forward(self, a):
+        return a if a.sum() > 0 else -a
+
+class NoExample(torch.nn.Module):
+    def forward(self, a):
+        return a
+
+class NoOutput(torch.nn.Module):
+    example_inputs = (torch.rand(1, 4),)
+    def forward(self, a):
+        return None
+
+class Double(torch.nn.Module):
+    example_inputs = (torch.rand(1, 4).double(),)
+    def forward(self, a):
+        return a * 2
+
+class Fft(torch.nn.Module):
+    example_inputs = (torch.rand(1, 8),)
+    def forward(self, a):
+        return torch.fft.rfft(a).abs()
+
+class DictOutput(torch.nn.Module):
+    example_inputs = (torch.rand(1, 4), torch.rand(1, 4))
+    def forward(self, a, b):
+        return {"product": a * b, "positive": torch.relu(a)}
+
+class Embed(torch.nn.Module):
+    example_inputs = (torch.tensor([[1, 2, 3]]),)
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Embedding(10, 8)
+    def forward(self, i):
+        return self.table(i)
+"""
+# Name, class of the error, exit status, and words of its message.
+REFUSED = (
+    ("Raises", StageError, 3, ("the stage 'export' failed", "not today")),
+    ("Dynamic", StageError, 3, ("the stage 'export' failed", "data-dependent")),
+    ("NoExample", ConfigError, 2, ("input shapes are not known",)),
+    ("NoOutput", ConfigError, 2, ("the stage 'export' refuses", "returns no tensor")),
+    ("Double", ConfigError, 2, ("the stage 'export' refuses", "the input 'a' is float64[1, 4]")),
+    ("Fft", ConfigError, 2, ("the stage 'export' refuses", "aten.fft_rfft.default makes complex64[1, 5]")),
+)
+
+
+@pytest.mark.parametrize("given", [{"x": 1.0}, ("a",), (1j,), ({"x": 1.0},)])
+def test_what_is_no_tensor_is_no_example_input(given: object) -> None:
+    with pytest.raises(ConfigError, match="example inputs must be tensors or arrays") as caught:
+        check("acos", given)  # type: ignore[arg-type]
+    assert "one for each argument of forward" in caught.value.hint
+
+
+def test_odd_modules_become_programs_or_are_refused_by_stage_and_operator(empty_cache: Path, tmp_path: Path) -> None:
+    file = tmp_path / "odd.py"
+    file.write_text(SOURCE)
+    names = [name for name, *_ in REFUSED] + ["DictOutput", "Embed"]
+    results = lower_all([LowerRequest(f"{file}:{name}", target="ethos-u85-256") for name in names])
+    found: dict[str, Program | HarnessError] = dict(zip(names, results, strict=True))
+    for name, kind, status, words in REFUSED:
+        error = found[name]
+        assert isinstance(error, kind), f"{name}: {error}"
+        assert error.exit_code == status
+        assert error.hint
+        for word in words:
+            assert word in error.message, name
+    both = found["DictOutput"]
+    assert isinstance(both, Program), both
+    assert [spec.shape for spec in both.inputs] == [(1, 4), (1, 4)]
+    assert [spec.dtype for spec in both.outputs] == ["float32", "float32"]
+    embed = found["Embed"]
+    assert isinstance(embed, Program), embed
+    assert embed.inputs[0].dtype == "int64"
+    assert embed.outputs[0].shape == (1, 3, 8)
