@@ -71,10 +71,11 @@ def svg(plot: Plot) -> str:
     parts.append(f'<path class="axis" d="M{_LEFT} {_TOP}V{HEIGHT - _BOTTOM}H{WIDTH - _RIGHT}"/>')
     middle = (_LEFT + WIDTH - _RIGHT) / 2
     across = (_TOP + HEIGHT - _BOTTOM) / 2
-    parts.append(f'<text x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">{escape(plot.x_label)}</text>')
     parts.append(
-        f'<text transform="translate(13 {across}) rotate(-90)" text-anchor="middle">{escape(plot.y_label)}</text>'
+        f'<text class="label" x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">{escape(plot.x_label)}</text>'
     )
+    turned = f'transform="translate(13 {across}) rotate(-90)" text-anchor="middle"'
+    parts.append(f'<text class="label" {turned}>{escape(plot.y_label)}</text>')
     for line in plot.lines:
         x, y = _drawn(plot.x, line.y)
         parts.append(f'<path class="{line.style}" d="{_path(px(x), py(y))}"/>')

@@ -55,6 +55,8 @@ ul{margin:.3rem 0;padding-left:1.2em}li{overflow-wrap:anywhere}
 """
 _NAMES = {FLOAT: "float", FAKE_QUANTIZED: "fake-quantized", "tosa": "TOSA", "device": "device"}
 _WORST = 10
+_VALUE = "real value"
+_ANGLES = frozenset({"acos", "asin", "atan"})
 
 
 def write_page(path: Path, swept: Swept, title: str = "Sweep") -> Path:
@@ -189,6 +191,12 @@ def _article(curve: Curve, same: list[str], swept: Swept) -> str:
     return "".join(parts) + "</article>"
 
 
+def _unit(curve: Curve) -> str:
+    """What the output is measured in: radians where the one operator answers an angle, else the network's own."""
+    operators = {use.operator for use in curve.tables} or {curve.record.network}
+    return "rad" if operators <= _ANGLES else _VALUE
+
+
 def _figure(caption: str, plot: Plot) -> str:
     return f"<figure><figcaption>{_e(caption)}</figcaption>{svg(plot)}</figure>"
 
@@ -200,19 +208,18 @@ def _lines(curve: Curve, part: slice, dots: bool = False) -> tuple[Line, ...]:
 
 
 def _curves(curve: Curve) -> str:
-    plot = Plot(f"{curve.title}: output of each stage", curve.x, _lines(curve, slice(None)), "input", "output")
+    label = f"{curve.title}: output of each stage"
+    plot = Plot(label, curve.x, _lines(curve, slice(None)), f"input, {_VALUE}", f"output, {_unit(curve)}")
     return _figure("Output of each stage", plot)
 
 
 def _errors(curve: Curve) -> str:
     error = np.where(curve.judged, curve.error, np.nan)
     name = curve.title
-    lsb = Plot(
-        f"{name}: error in LSB", curve.x, (Line(error, "device"),), "input", "|error|, LSB", log=error_is_wide(error)
-    )
-    absolute = Plot(
-        f"{name}: absolute error", curve.x, (Line(error * curve.output.scale, "device"),), "input", "|error|"
-    )
+    across, line = f"input, {_VALUE}", Line(error, "device")
+    lsb = Plot(f"{name}: error in LSB", curve.x, (line,), across, "|error|, LSB", log=error_is_wide(error))
+    line = Line(error * curve.output.scale, "device")
+    absolute = Plot(f"{name}: absolute error", curve.x, (line,), across, f"|error|, {_unit(curve)}")
     return (
         f'<div class="pair">{_figure("Device against float, LSB", lsb)}{_figure("The same, absolute", absolute)}</div>'
     )
@@ -233,8 +240,9 @@ def _edges(curve: Curve) -> str:
         ("upper end", slice(max(0, last + 1 - count), last + 3)),
     ):
         codes = curve.codes[part]
-        label = f"input, codes {codes[0]} to {codes[-1]}"
-        plot = Plot(f"{curve.title}: {name}", curve.x[part], _lines(curve, part, count < 40), label, "output")
+        label = f"input, {_VALUE} (codes {codes[0]} to {codes[-1]})"
+        lines, across = _lines(curve, part, count < 40), f"output, {_unit(curve)}"
+        plot = Plot(f"{curve.title}: {name}", curve.x[part], lines, label, across)
         parts.append(_figure(name.capitalize(), plot))
     return f'<div class="pair">{"".join(parts)}</div>'
 
