@@ -22,12 +22,19 @@ def export_module(module: Any, example_inputs: Sequence[Any], folder: Path) -> P
 
     Raises
     ------
-    StageError: ``torch.export`` cannot export it. ConfigError: the folder cannot be written.
+    StageError: ``torch.export`` cannot export it. ConfigError: ``module`` is none, or the folder cannot
+        be written.
     """
     import torch
 
     from corstone.lowering.graph import save_graph
 
+    if not isinstance(module, torch.nn.Module):
+        raise ConfigError(
+            f"expected an nn.Module or the name of a network, got {type(module).__name__}",
+            cause=Cause.BAD_INPUT,
+            hint="a class is called first: check(Net(), ...); a function needs a module whose forward() calls it",
+        )
     training = module.training
     # Empty records of torch's structured trace, which a log capture (pytest's) would show beside a failure.
     trace = logging.getLogger("torch.__trace")

@@ -77,6 +77,12 @@ def test_what_is_no_tensor_is_no_example_input(given: object) -> None:
     assert "one for each argument of forward" in caught.value.hint
 
 
+def test_what_is_no_module_is_a_verdict_that_says_so(tmp_path: Path) -> None:
+    record = check(lambda x: x, [[1.0, 2.0]], target="ethos-u85-256", out=tmp_path)
+    assert record.verdict.exit_code == 2
+    assert "expected an nn.Module or the name of a network, got function" in record.verdict.reason
+
+
 def test_odd_modules_become_programs_or_are_refused_by_stage_and_operator(empty_cache: Path, tmp_path: Path) -> None:
     file = tmp_path / "odd.py"
     file.write_text(SOURCE)
