@@ -236,7 +236,21 @@ def _quantization(use: TableUse, x: float, code: int) -> tuple[Why, str]:
         return Why.OUTPUT_CLIPPED, f"{use.operator} of code {code} is {over:.4g} steps beyond the output's range"
     if abs(abs(exact - np.floor(exact)) - 0.5) < _TIE:
         return Why.SCALE_TIE, f"{shown}; its answer lies half way between two output codes"
-    return Why.ROUNDING, f"{shown}: half an input step, and half an output step"
+    return Why.ROUNDING, f"{shown}: {_rounded(use, x, value, exact)}"
+
+
+def _rounded(use: TableUse, x: float, value: float, exact: float) -> str:
+    """What rounding the input to ``value`` and the answer ``exact`` (output codes) to a code each move."""
+    assert use.input is not None
+    assert use.output is not None
+    assert use.function is not None
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        unrounded = float(use.function(np.array([x]))[0]) / use.output.scale + use.output.zero_point
+    step = f"the input moves by {abs(x - value) / use.input.scale:.2g} of its steps"
+    if not np.isfinite(unrounded):
+        return f"{step}, from where {use.operator} has no finite value"
+    moved, last = abs(unrounded - exact), abs(exact - np.rint(exact))
+    return f"{step}, which {use.operator} makes {moved:.2g} output steps; rounding the output adds at most {last:.2g}"
 
 
 def table_fault(use: TableUse) -> tuple[Why, str] | None:

@@ -80,6 +80,24 @@ def test_input_and_output_clipping_are_told_apart(use: TableUse, x: float, code:
     assert _quantization(use, x, code)[0] is why
 
 
+def test_the_sentence_of_rounding_says_how_far_a_steep_operator_moves_the_answer() -> None:
+    """atanh int8 at its fixed scale: the last code stands for 127/128, 8 output steps from the input beside it."""
+    atanh = table("atanh", int8(1 / 128), int8(math.atanh(127 / 128) / 127))
+    x = 127 * 2 / 255
+    why, detail = _quantization(atanh, x, 127)
+    output = atanh.output
+    assert output is not None
+    moved = (math.atanh(x) - math.atanh(127 / 128)) / output.scale
+    assert moved > 8
+    assert why is Why.ROUNDING
+    assert f"moves by {(x * 128 - 127):.2g} of its steps, which atanh makes {moved:.2g} output steps" in detail
+    why, detail = _quantization(table("log", int8(1 / 128), int8(0.04)), 0.0, 0)
+    assert why is Why.INFINITY
+    why, detail = _quantization(table("log", int8(1 / 128), int8(0.04)), -0.5 / 128 + 1 / 128 + 1e-6, 1)
+    assert why is Why.ROUNDING
+    assert "which log makes 17 output steps" in detail
+
+
 def test_the_fake_quantized_answer_of_one_operator_is_its_table() -> None:
     codes = np.arange(-128, 128)
     assert ACOS.output is not None
