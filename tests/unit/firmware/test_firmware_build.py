@@ -116,3 +116,19 @@ def test_no_multiply_and_add_was_fused_and_no_float_vectorised() -> None:
         for instruction in decoder.disasm(data, address):
             if instruction.mnemonic in ("vmul.f32", "vadd.f32", "vsub.f32"):
                 assert not instruction.op_str.startswith("q"), f"{instruction.mnemonic} {instruction.op_str}"
+
+
+@pytest.mark.parametrize("board", sorted(BOARDS))
+def test_there_is_no_heap(board: str) -> None:
+    names = symbols(build(board)).keys()
+    assert "main" in names or "Reset" in names
+    assert not names & {"malloc", "calloc", "realloc", "free", "sbrk", "_sbrk", "__heap_start", "_malloc_r"}
+
+
+def test_boards_differ_in_one_header_and_a_linker_script_each() -> None:
+    assert {path.stem for path in (ROOT / "ld").glob("*.ld")} == set(BOARDS)
+    sources = [path for path in ROOT.rglob("*.[ch]") if path.name != "board.h"]
+    assert len(sources) > 20
+    for path in sources:
+        text = path.read_text().lower().replace("_", "-")
+        assert not [name for name in BOARDS if name in text], path.name
