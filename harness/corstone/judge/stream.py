@@ -87,33 +87,56 @@ def _named(
     """What one operation did instead of its tensor."""
     where = f"NPU operation {command.number} ({command.name}, stream offset {command.offset:#x})"
     assert command.ofm is not None
-    maker = {name: op for op in graph.ops for name in op.outputs}
-    taken = {h.tensor for h in hits if h is not None and h.equal}
-    free = [n for n in made if n in maker and n not in taken and maker[n].name not in _MOVES]
-    fits = [n for n in free if made[n].size == command.ofm.size and made[n].dtype == command.ofm.dtype]
-    if hit is not None:
-        name = hit.tensor
-    else:
-        order = list(made)
-        reached = max((order.index(h.tensor) for h in before if h is not None and h.equal), default=-1)
-        scaled = next((n for n in fits if _times(command.ofm, made[n]) is not None), None)
-        later = scaled or next((n for n in fits if order.index(n) > reached), None) or next(iter(fits), None)
-        if later is None:
-            return Why.WRONG_OPERATOR, f"{where} writes no tensor of the TOSA graph"
-        name = later
-    origin = _origin(name, graph)
-    if origin == "TABLE" and (found := _table(program, number, graph, made, name, command.ofm)):
-        return found[0], f"{where} should write tensor {name} of TABLE: {found[1]}"
-    ratio = _times(command.ofm, made[name])
-    if ratio is not None:
-        return Why.WRONG_SCALE, f"{where} writes tensor {name} of {origin} times {ratio:.4g}"
+    chain = [hit.tensor] if hit is not None else _next(graph, made, command.ofm, before, hits)
+    if not chain:
+        return Why.WRONG_OPERATOR, f"{where} writes no tensor of the TOSA graph"
+    for name in chain:
+        if _origin(name, graph) == "TABLE" and (found := _table(program, number, graph, made, name, command.ofm)):
+            if hit is None and found[0] is Why.WRONG_ENTRY:
+                continue  # most entries wrong: it may as well be another tensor
+            return found[0], f"{where} should write tensor {name} of TABLE: {found[1]}"
+    for name in chain:
+        if (ratio := _times(command.ofm, made[name])) is not None:
+            return Why.WRONG_SCALE, f"{where} writes tensor {name} of {_origin(name, graph)} times {ratio:.4g}"
     if hit is None:
-        return Why.WRONG_OPERATOR, f"{where} writes no tensor of the TOSA graph; the next one is {name} of {origin}"
+        names = ", or fused with it ".join(f"{name} of {_origin(name, graph)}" for name in chain)
+        return Why.WRONG_OPERATOR, f"{where} writes no tensor of the TOSA graph; the next one is {names}"
+    name, origin = hit.tensor, _origin(hit.tensor, graph)
     detail = (
         f"{where} differs from tensor {name} of {origin} in {hit.differing} "
         f"elements, first {list(hit.first)}: expected {hit.expected}, got {hit.got}"
     )
     return (Why.WRONG_ENTRY if origin == "TABLE" else Why.WRONG_OPERATOR), detail
+
+
+def _next(
+    graph: Graph,
+    made: Mapping[str, Array],
+    got: Array,
+    before: Sequence[Match | None],
+    hits: Sequence[Match | None],
+) -> list[str]:
+    """The next tensor that a strange map can be, and those that may be fused with it, in their order.
+
+    Next: the first of its size and type that no map is, after those that maps before it are, else the first at all.
+    """
+    maker = {name: op for op in graph.ops for name in op.outputs}
+    order = {name: number for number, name in enumerate(made)}
+    taken = {made[h.tensor].tobytes() for h in hits if h is not None and h.equal}
+    fits = [
+        name
+        for name, array in made.items()
+        if name in maker
+        and maker[name].name not in _MOVES
+        and (array.size, array.dtype) == (got.size, got.dtype)
+        and array.tobytes() not in taken
+    ]
+    reached = max((order[h.tensor] for h in before if h is not None and h.equal), default=-1)
+    first = next((n for n in fits if order[n] > reached), None) or next(iter(fits), None)
+    chain = [] if first is None else [first]
+    while chain and (after := next((n for n in fits if maker[n].inputs[:1] == (chain[-1],)), None)):
+        chain.append(after)
+    return chain
 
 
 def _origin(name: str, graph: Graph) -> str:
@@ -159,10 +182,10 @@ def _table(
     if not wrong.size:
         return None
     if 4 * wrong.size >= met >= _DISTINCT:
-        if other := _other_operator(use, at, have):
-            return Why.WRONG_OPERATOR, f"the table of {use.operator} holds {other}"
         if (ratio := _times(got, wanted.astype(got.dtype))) is not None:
             return Why.WRONG_SCALE, f"the entries are those of {use.label} times {ratio:.4g}"
+        if other := _other_operator(use, at, have):
+            return Why.WRONG_OPERATOR, f"the table of {use.operator} holds {other}"
     first = int(wrong[0])
     value = int(have[np.flatnonzero(at == first)[0]])
     detail = f"entry {first} of {use.label} gave {value}, expected {int(use.entries[first])}"

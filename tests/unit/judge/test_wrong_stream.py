@@ -143,6 +143,13 @@ def test_a_wrong_operator_inside_the_delegate_is_named(tmp_path: Path, good: Wal
     assert "tosa_rescale_default_5 of SUB" in found.detail
 
 
+def test_the_last_operator_is_named_though_the_one_before_it_has_an_equal_tensor(tmp_path: Path, good: Walk) -> None:
+    found = _explained(tmp_path, _elementwise(0x3E0, 0), good)
+    assert (found.stage, found.why) == (STREAM, Why.WRONG_OPERATOR)
+    assert "NPU operation 10 (ELEMENTWISE.MUL" in found.detail
+    assert found.detail.endswith("the next one is tosa_rescale_default_9 of ADD")
+
+
 def test_a_wrong_scale_inside_the_delegate_is_named(tmp_path: Path, good: Walk) -> None:
     def edit(stream: bytearray) -> None:
         at = stream.rfind(struct.pack("<I", 1134590903), 0, SUB)
