@@ -179,7 +179,7 @@ def test_a_killed_emulator_leaves_no_qemu(boots: Boots, monkeypatch: pytest.Monk
 
 def test_a_deadline_in_the_middle(boots: Boots, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CORSTONE_TEST_MARK", str(boots.folder))
-    capture = boots.boot(deadlines=Deadlines(0.3, 0.3, 0.3, 0.3, 5, 1, 5))
+    capture = boots.boot(deadlines=Deadlines(0.05, 0.05, 0.05, 0.05, 5, 1, 5))
     assert capture.ending.outcome is not Outcome.PASSED
     assert qemus_of(boots.folder) == []
 
