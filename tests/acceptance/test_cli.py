@@ -249,8 +249,7 @@ def test_an_interrupted_run_ends_at_once_and_leaves_no_process(
 ) -> None:
     sleeper = tmp_path / "qemu"
     sleeper.write_text(
-        '#!/bin/sh\ncase "$*" in *--version*) echo QEMU emulator version 7.2.0; exit;; esac\n'
-        "sleep 600\n"
+        '#!/bin/sh\ncase "$*" in *--version*) echo QEMU emulator version 7.2.0; exit;; esac\nsleep 600\n'
     )
     sleeper.chmod(0o755)
     env = {**os.environ, "CORSTONE_QEMU": str(sleeper), "CLI_TEST": str(tmp_path)}
