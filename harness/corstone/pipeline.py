@@ -527,7 +527,11 @@ def _failed(
     request: CheckRequest, error: HarnessError, capture: Capture | None = None, program: Program | None = None
 ) -> CaseRecord:
     evidence = {name: str(value) for name, value in error.evidence.items()}
-    verdict = Verdict(error.outcome, error.cause, error.message, error.hint, evidence=evidence)
+    notes = program.notes if program else ()
+    # Where the NPU gets nothing, the first operator that it does not take is what the caller has to know.
+    left = next((note for note in notes if "stays on the CPU" in note), "") if error.cause is Cause.NO_DELEGATE else ""
+    reason = f"{error.message}; in the stage 'tosa', {left}" if left else error.message
+    verdict = Verdict(error.outcome, error.cause, reason, error.hint, notes=notes, evidence=evidence)
     return _record(request, verdict, capture, program)
 
 
