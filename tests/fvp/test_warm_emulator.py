@@ -52,10 +52,14 @@ def boot(argv: list[str], folder: Path, warm: WarmServer | None, **env: str) -> 
 
 
 def read(fd: int) -> bytes:
+    """All that the terminal holds; one read gives 4 KiB of it at most."""
+    data = b""
     try:
-        return os.read(fd, 1 << 16)
+        while more := os.read(fd, 1 << 16):
+            data += more
     except OSError:
-        return b""
+        pass
+    return data
 
 
 def alive(pid: int) -> bool:
