@@ -172,8 +172,11 @@ def test_refused_instruction(scenario: Ran) -> None:
 def test_host_program_is_denied(scenario: Ran) -> None:
     ran = scenario(19, "-q", *SEMIHOSTING)
     assert not (ran.folder / "harmed").exists()
-    assert ran.status == 4
-    assert "SYS_SYSTEM" in ran.err
+    # glibc up to 2.37 forks for system(), which QEMU's sandbox answers by ending QEMU. A newer one (Debian 13) spawns:
+    # there the sandbox ends the child, and the guest gets the status of a command that could not be run, 127.
+    ended = ran.status == 4 and "SYS_SYSTEM" in ran.err
+    told = ran.status == 0 and "system=00007f00" in ran.out
+    assert ended or told, ran
 
 
 def test_files_outside_the_semihosting_folder_stay_as_they_are(scenario: Ran, tmp_path: Path) -> None:
