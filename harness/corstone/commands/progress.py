@@ -54,7 +54,7 @@ class Lines:
         elif not self.quiet and doing == "lower" and not self._lowering:
             # A log has no line that changes: say once what the first minute of a cold run is spent on.
             self._lowering = True
-            self._line("compiling what the cache does not hold")
+            self._line(_DOING["lower"])
 
     def _line(self, text: str) -> None:
         self._clear()

@@ -22,12 +22,13 @@ def export_module(module: Any, example_inputs: Sequence[Any], folder: Path) -> P
 
     Raises
     ------
-    StageError: ``torch.export`` cannot export it. ConfigError: ``module`` is none, or the folder cannot
-        be written.
+    StageError: ``torch.export`` cannot export it. ConfigError: ``module`` is none, its graph is one that cannot become
+        a program (``refuse_unusable``), or the folder cannot be written.
     """
     import torch
 
     from corstone.lowering.graph import save_graph
+    from corstone.lowering.usable import refuse_unusable
 
     if not isinstance(module, torch.nn.Module):
         raise ConfigError(
@@ -52,6 +53,7 @@ def export_module(module: Any, example_inputs: Sequence[Any], folder: Path) -> P
     finally:
         module.train(training)
         trace.propagate = propagate
+    refuse_unusable(exported)  # before saving: torch cannot save a graph without outputs
     name = file_name(type(module).__name__)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -117,7 +117,7 @@ def test_progress_in_a_log_is_plain_lines() -> None:
     assert "\r" not in text
     assert [line.split("  ")[0] for line in text.splitlines()] == [
         "2 cases",
-        "compiling what the cache does not hold",
+        "compiling, or taking from the cache",
         "[1/2] PASSED",
         "[2/2] FAILED",
     ]

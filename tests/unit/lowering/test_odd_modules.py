@@ -83,6 +83,18 @@ def test_what_is_no_module_is_a_verdict_that_says_so(tmp_path: Path) -> None:
     assert "expected an nn.Module or the name of a network, got function" in record.verdict.reason
 
 
+def test_a_live_module_without_outputs_is_refused_before_it_is_saved(tmp_path: Path) -> None:
+    import torch
+
+    class Empty(torch.nn.Module):  # type: ignore[misc]  # torch is untyped here
+        def forward(self, _x: torch.Tensor) -> tuple[()]:
+            return ()
+
+    record = check(Empty(), torch.ones(2), target="ethos-u85-256", out=str(tmp_path))
+    assert record.verdict.exit_code == 2
+    assert "forward() returns no tensor" in record.verdict.reason
+
+
 def test_odd_modules_become_programs_or_are_refused_by_stage_and_operator(empty_cache: Path, tmp_path: Path) -> None:
     file = tmp_path / "odd.py"
     file.write_text(SOURCE)

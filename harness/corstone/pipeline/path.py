@@ -1,0 +1,333 @@
+"""The stages of a case in their order, and what they hand on to each other."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corstone.causes import Cause
+from corstone.errors import ConfigError, HarnessError
+from corstone.pipeline.inputs import arrays_of, domain_of, read_inputs, stimulus_of
+from corstone.pipeline.records import failed, finish, record_of
+from corstone.pipeline.request import CheckRequest
+from corstone.report.record import CaseRecord
+from corstone.targets import HOST_TARGETS
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from corstone.boards import Deadlines
+    from corstone.capture import Capture
+    from corstone.lowering import LowerRequest
+    from corstone.program import Program
+
+    Array = npt.NDArray[np.generic]
+
+Progress = Callable[[str, str], None]
+"""Called with a case id and what is being done with it now."""
+
+
+def check(module_or_name: Any, example_inputs: Sequence[Any] | None = None, **options: Any) -> CaseRecord:
+    """One network, from source to verdict.
+
+    Parameters
+    ----------
+    module_or_name: an ``nn.Module``, or a name as in ``CheckRequest.network``.
+    example_inputs: tensors or arrays (one may stand alone); needed for a module, and then also the default stimulus
+        (``given``).
+    options: fields of ``CheckRequest``.
+
+    Returns the case's record; whatever the compiler or the device does becomes a verdict in it. A module is kept as
+    ``networks/NAME-HASH.pt2`` in the folder ``out``, by which ``corstone check`` can run it again.
+
+    Raises
+    ------
+    ConfigError: nonsense in the request itself.
+    """
+    inputs = arrays_of(example_inputs)
+    if isinstance(module_or_name, str):
+        if inputs:
+            options = {"stimulus": "given", **options}
+        return check_one(CheckRequest(module_or_name, inputs=inputs, **options))
+    options = {"stimulus": "given", "label": type(module_or_name).__name__, **options}
+    if not inputs:
+        raise ConfigError(
+            f"checking a live {type(module_or_name).__name__} needs example inputs",
+            hint="check(module, (example_input,)): they fix its shapes and are its stimulus",
+        )
+    request = CheckRequest(options["label"], inputs=inputs, **options)
+    try:
+        path = _export(module_or_name, inputs, request.out / "networks")
+    except HarnessError as error:
+        return finish(request, failed(request, error), {})
+    return check_one(replace(request, network=str(path)))
+
+
+def build(module_or_name: Any, example_inputs: Sequence[Any] | None = None, **options: Any) -> Program:
+    """Lower a network as ``check`` would, from the cache where it can; nothing is booted.
+
+    Raises
+    ------
+    ConfigError, StageError: the network cannot be lowered.
+    """
+    from corstone.lowering import lower
+
+    inputs = arrays_of(example_inputs)
+    if isinstance(module_or_name, str):
+        return lower(lower_request(CheckRequest(module_or_name, inputs=inputs, **options)))
+    options = {"label": type(module_or_name).__name__, **options}
+    with tempfile.TemporaryDirectory(prefix="corstone-export-") as folder:
+        path = _export(module_or_name, inputs, Path(folder))
+        return lower(lower_request(CheckRequest(str(path), inputs=inputs, **options)))
+
+
+def check_one(request: CheckRequest, progress: Progress | None = None) -> CaseRecord:
+    """One case from its request."""
+    return check_all([request], progress)[0]
+
+
+def check_all(requests: Sequence[CheckRequest], progress: Progress | None = None) -> list[CaseRecord]:
+    """Several cases: what is not in the cache is compiled in one child, then each is booted and judged in turn."""
+    from corstone.lowering import lower_all
+
+    say = progress or (lambda _case, _what: None)
+    for request in requests:
+        say(request.case_id, "lower")
+    began = time.monotonic()
+    programs = lower_all([lower_request(r) for r in requests])
+    lowering_s = (time.monotonic() - began) / max(1, len(requests))
+    records = []
+    for request, program in zip(requests, programs, strict=True):
+        seconds = {"lower": lowering_s}
+        if isinstance(program, HarnessError):
+            record = failed(request, program)
+        else:
+            record = _run_case(request, program, seconds, say)
+        records.append(finish(request, record, seconds))
+        say(request.case_id, str(record.verdict.outcome))
+    return records
+
+
+def lower_request(request: CheckRequest) -> LowerRequest:
+    """What a case asks of lowering."""
+    from corstone.lowering import LowerRequest
+
+    return LowerRequest(
+        request.network,
+        target=request.target,
+        bits=request.bits,
+        policy=request.policy,
+        inputs=request.inputs,
+        shapes=request.shapes,
+        seed=request.seed,
+        label=request.label,
+    )
+
+
+def _run_case(request: CheckRequest, program: Program, seconds: dict[str, float], say: Progress) -> CaseRecord:
+    from corstone.judge.stored import Question, judge_folder, store
+    from corstone.reference import domain_findings, operators_of, references
+
+    folder = request.out / "cases" / request.case_id
+    clock = _Clock(seconds)
+    capture = None
+    try:
+        inputs = stimulus_of(request, program)
+        clock.lap("stimulus")
+        say(request.case_id, "boot")
+        capture = _execute(request, program, inputs, folder)
+        clock.lap("boot")
+        say(request.case_id, "judge")
+        answers = list(references(program, inputs, _references(request)).values())
+        clock.lap("references")
+        budgets = _budgets(request)
+        findings = domain_findings(program, inputs)
+        domain = domain_of(request, inputs)
+        question = Question(budgets, request.inputs_by, request.seed, domain, findings, operators_of(program))
+        store(folder, question, answers)
+        verdict = judge_folder(folder)[3]
+        clock.lap("judge")
+    except HarnessError as error:
+        return failed(request, error, capture, program)
+    return record_of(request, verdict, capture, program)
+
+
+def _execute(request: CheckRequest, program: Program, inputs: Sequence[Array], folder: Path) -> Capture:
+    """Boot the board, or run the graph where the target is a host's."""
+    if program.target in HOST_TARGETS:
+        from corstone.reference.host import run_host
+
+        return run_host(program, inputs, folder)
+    from corstone.boards import BootRequest, boot
+
+    return boot(
+        BootRequest(
+            program=program,
+            inputs=tuple(x.tobytes() for x in inputs),
+            folder=folder,
+            board=request.board,
+            provider=request.provider,
+            fvp_dir=request.fvp_dir,
+            require_fvp=request.require_fvp,
+            runner=request.runner,
+            runner_elf=request.runner_elf,
+            deadlines=_deadlines(request, program),
+            trace=request.trace,
+        )
+    )
+
+
+def _references(request: CheckRequest) -> tuple[str, ...]:
+    """The references asked for; VGF is an optional extra, and missing tools are said rather than passed over."""
+    if "vgf" in request.references:
+        from corstone.vgf import find_tools
+
+        find_tools()
+    if request.target not in HOST_TARGETS:
+        return request.references
+    from corstone.reference.host import references_for
+
+    return references_for(request.target, request.references)
+
+
+def _budgets(request: CheckRequest) -> tuple[Any, ...]:
+    from corstone.accuracy.budget_file import budgets_of
+
+    return () if request.plain else budgets_of(request.network, request.bits, request.policy)
+
+
+def _deadlines(request: CheckRequest, program: Program) -> Deadlines | None:
+    if request.timeout_s is None:
+        return None
+    from corstone.boards.deadlines import default_deadlines
+
+    base = default_deadlines(request.provider, program.pte.stat().st_size)
+    limit = request.timeout_s
+    return replace(base, total=limit, start=min(base.start, limit), progress=min(base.progress, limit))
+
+
+def _export(module: Any, example_inputs: Sequence[Any], folder: Path) -> Path:
+    """A live module as an exported program on disk: it travels to the compile child as a graph, never by pickle."""
+    from corstone.lowering.live import export_module
+
+    path: Path = export_module(module, tuple(example_inputs), folder)
+    return path
+
+
+class _Clock:
+    """Laps into a dictionary of seconds."""
+
+    def __init__(self, seconds: dict[str, float]) -> None:
+        self.seconds = seconds
+        self.last = time.monotonic()
+
+    def lap(self, name: str) -> None:
+        now = time.monotonic()
+        self.seconds[name] = now - self.last
+        self.last = now
+
+
+def run_program(
+    pte: Path,
+    inputs: Sequence[Path],
+    out: Path,
+    *,
+    target: str | None = None,
+    board: str | None = None,
+    provider: str = "auto",
+    fvp_dir: Path | None = None,
+    require_fvp: bool = False,
+    runner: str | None = None,
+    runner_elf: Path | None = None,
+    timeout_s: float | None = None,
+    trace: bool = False,
+) -> Capture:
+    """Boot any ``.pte`` on raw input files; the capture folder ``out`` holds ``out-0.bin``, ...
+
+    Nothing is judged but the boot: the capture's ending says whether the device ran and gave back complete, fresh
+    outputs.
+
+    Raises
+    ------
+    ConfigError: the program is damaged or for another target, or the inputs do not fit it.
+    ToolError: a simulator or an image is missing.
+    """
+    from corstone.boards import BootRequest, boot
+
+    program = load_pte(pte, target)
+    data = tuple(read_inputs(program.inputs, inputs))
+    request = CheckRequest(pte.name, target=program.target, timeout_s=timeout_s)
+    return boot(
+        BootRequest(
+            program=program,
+            inputs=data,
+            folder=out,
+            board=board,
+            provider=provider,
+            fvp_dir=fvp_dir,
+            require_fvp=require_fvp,
+            runner=runner,
+            runner_elf=runner_elf,
+            deadlines=_deadlines(request, program),
+            trace=trace,
+        )
+    )
+
+
+def load_pte(pte: Path, target: str | None = None) -> Program:
+    """A bare ``.pte`` as a Program: inputs, outputs and target read from the file.
+
+    Raises
+    ------
+    ConfigError: damaged, without an Ethos-U delegate, or compiled for another target than asked for.
+    """
+    from corstone.formats.pte import read_pte
+    from corstone.formats.vela import program_target
+    from corstone.program import Program
+    from corstone.targets import target as target_named
+
+    wanted = target_named(target) if target else None
+    file = read_pte(pte)
+    found = program_target(file)
+    if wanted and wanted != found:
+        raise ConfigError(
+            f"{pte.name} was compiled for {found.name}, {wanted.name} was asked for",
+            cause=Cause.WRONG_TARGET,
+            hint=f"run it with --target {found.name}, or compile it for {wanted.name}",
+        )
+    return Program(pte, found.name, file.input_specs, file.output_specs)
+
+
+def judge_capture(folder: Path) -> CaseRecord:
+    """Judge a stored capture again; needs no board.
+
+    Raises
+    ------
+    ConfigError: the folder holds no capture.
+    """
+    from corstone.judge.stored import judge_folder
+
+    capture, program, question, verdict = judge_folder(folder)
+    return CaseRecord(
+        case_id=folder.name,
+        network=program.network if program else "",
+        bits=program.bits if program else 0,
+        policy=program.policy if program else "",
+        target=capture.target,
+        board=capture.board,
+        stimulus=question.stimulus,
+        verdict=verdict,
+        executor=capture.executor,
+        runner=capture.runner,
+        runner_sha256=capture.runner_sha256,
+        seed=question.seed,
+        capture=str(folder),
+        counters=capture.counters,
+        versions=program.versions if program else {},
+        seconds=capture.seconds,
+    )
