@@ -27,12 +27,16 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The comparison, and per element what it is made of: error in LSB [N], budget [N], judged or not [N]."""
+    """The comparison, and per element what it is made of: error in LSB [N], budget [N], judged or not [N].
+
+    ``clipped``: elements over their budget whose float64 value no code of the output stands for.
+    """
 
     comparison: Comparison
     error: Floats
     allowed: Floats
     judged: npt.NDArray[np.bool_]
+    clipped: int = 0
 
 
 def compare_accuracy(
@@ -80,15 +84,31 @@ def compare_accuracy(
         error,
         allowed,
         judged,
+        int(np.count_nonzero(over & _outside(expected, qparams))),
     )
+
+
+def _outside(expected: Floats, qparams: QParams | None) -> npt.NDArray[np.bool_]:
+    """Which values lie more than half a step beyond the output's codes [N]."""
+    if qparams is None:
+        return np.zeros(expected.size, np.bool_)
+    lo, hi = _ends(qparams)
+    outside: npt.NDArray[np.bool_] = (expected < lo - qparams.scale / 2) | (expected > hi + qparams.scale / 2)
+    return outside
 
 
 def saturated(expected: Floats, qparams: QParams | None) -> Floats:
     """Infinities moved to the ends of the output's range, where the output is quantized."""
     if qparams is None or not np.isinf(expected).any():
         return expected
-    ends = dequantize(np.array([qparams.qmin, qparams.qmax]), qparams).astype(np.float64)
-    return np.where(np.isinf(expected), np.where(expected > 0, ends[1], ends[0]), expected)
+    lo, hi = _ends(qparams)
+    return np.where(np.isinf(expected), np.where(expected > 0, hi, lo), expected)
+
+
+def _ends(qparams: QParams) -> tuple[float, float]:
+    """The real values of the lowest and the highest code."""
+    lo, hi = dequantize(np.array([qparams.qmin, qparams.qmax]), qparams).astype(np.float64)
+    return float(lo), float(hi)
 
 
 def error_lsb(expected: Floats, got: Floats, dtype: np.dtype[Any], qparams: QParams | None) -> Floats:

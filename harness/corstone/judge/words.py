@@ -86,9 +86,15 @@ def accuracy(comparison: Comparison) -> str:
 
 def accuracy_hint(result: Accuracy, view: InputView | None) -> str:
     """Clipping is the usual reason: say so when the worst inputs sit at one end of the stimulus."""
+    over = np.flatnonzero(result.judged & (result.error > result.allowed))
+    if result.clipped * 2 > over.size:
+        return (
+            f"float leaves the output's range at {result.clipped} of these elements: the network was calibrated on "
+            "other inputs than it was judged on. Judge it on inputs like those (-i FILE, or check(module, inputs)), or "
+            "calibrate it on inputs like these"
+        )
     if view is None or not view.values.size:
         return "the stage table says which step lost it"
-    over = np.flatnonzero(result.judged & (result.error > result.allowed))
     ends = (view.values[over] == view.values.max()) | (view.values[over] == view.values.min())
     if over.size and ends.all():
         return "only the ends of the input range are over: their codes are clipped, or the table is wrong there"

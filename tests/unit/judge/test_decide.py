@@ -13,10 +13,12 @@ import pytest
 from corstone.capture import Ending
 from corstone.causes import Cause, Outcome
 from corstone.judge.budget import Budget, Region
+from corstone.judge.codes import dequantize, quantize
 from corstone.judge.decide import judge
 from corstone.judge.domain import Domain, DomainFinding
 from corstone.judge.reference import ReferenceResult, Status
 from corstone.judge.verdict import Verdict
+from corstone.program import QParams
 
 
 def verdict(case: Any, **changes: Any) -> Verdict:
@@ -125,6 +127,22 @@ def test_float_beyond_the_budget_is_accuracy_and_names_region_and_stage(make_cas
     assert got.comparisons[-1].worst[0].input_value == 1.0
     assert got.comparisons[-1].worst[0].distance_lsb == pytest.approx(10, abs=0.5)
     assert got.first_difference.startswith("quantization or lowering: the table reference")
+
+
+def test_inputs_beyond_the_calibration_are_the_callers_to_change(make_case: Any) -> None:
+    """The output's codes end at 1.57: float goes on to pi, the program and both references stay there."""
+    x = np.linspace(-1, 1, 256)
+    narrow = QParams(np.pi / 2 / 255, -128, -128, 127, "int8")
+    expected = np.arccos(x)
+    stays = dequantize(quantize(expected.astype(np.float32), narrow), narrow)
+    case = make_case(x, change=lambda _: stays)
+    case.program = replace(case.program, output_qparams=(narrow,))
+    case.references = [ReferenceResult(r.name, (expected if r.name == "float" else stays,)) for r in case.references]
+    case.budgets = (Budget(Region(-1, 1, "all"), 16.0, "wished for"),)
+    got = verdict(case)
+    assert (got.outcome, got.cause) == (Outcome.FAILED, Cause.ACCURACY)
+    assert "float leaves the output's range at " in got.hint
+    assert "calibrated on other inputs" in got.hint
 
 
 def test_first_difference_tells_quantization_from_lowering(make_case: Any) -> None:
