@@ -14,10 +14,10 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
+from tests.unit.report import conftest as captures
 
 from corstone.cli import main
 
@@ -298,14 +298,6 @@ def test_judge_needs_a_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_judge_again_gives_the_verdict_and_its_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    import importlib.util
-
-    path = Path(__file__).parents[1] / "unit" / "report" / "conftest.py"
-    spec = importlib.util.spec_from_file_location("captures", path)
-    assert spec is not None
-    assert spec.loader is not None
-    captures: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(captures)
     good = captures.judged(tmp_path, "acos")
     bad = captures.judged(tmp_path, "zeros", change=np.zeros_like)
     assert run_in_process("judge", good.capture) == 0

@@ -5,17 +5,16 @@ Screenshots are kept in ``CORSTONE_ARTIFACTS`` when it names a folder.
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.acceptance import chromium
+from tests.unit.dashboard import synthetic
 
 from corstone.capture import Capture, Ending, Executor
 from corstone.causes import Cause, Outcome
@@ -30,35 +29,10 @@ from corstone.program import Program, QParams, TensorSpec
 from corstone.report.merged_html import write_html
 from corstone.report.record import CaseRecord
 
-
-def _load(name: str, folder: Path = Path(__file__).parent) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-chromium = _load("chromium")
-synthetic = _load("synthetic", Path(__file__).parents[1] / "unit" / "dashboard")
-
 SIZES = {"desktop": chromium.DESKTOP, "phone": chromium.PHONE}
 HOSTILE = (
     "t.py::test[<script>document.title='owned'</script>\x1b[31m\u202e'\"><img src=x onerror=document.title='owned'>]"
 )
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with chromium.browser(tmp_path_factory.mktemp("profile")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    named = os.environ.get("CORSTONE_ARTIFACTS")
-    return Path(named) if named else tmp_path_factory.mktemp("screenshots")
 
 
 def until(driver: Any, question: str, seconds: float = 10) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import random
@@ -11,15 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.acceptance import nightly_project as project
 
 from corstone.ledger.merge import merge
 from corstone.ledger.model import State
-
-_spec = importlib.util.spec_from_file_location("nightly_project", Path(__file__).with_name("nightly_project.py"))
-assert _spec is not None
-assert _spec.loader is not None
-project = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(project)
 
 TESTS = 40
 SOURCE = f"""

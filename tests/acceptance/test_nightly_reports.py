@@ -8,16 +8,15 @@ suite properties under xdist, 62 strict readers, 63 reruns, 64 two results in a 
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from types import ModuleType
 
 import junitparser
 import pytest
+from tests.acceptance import nightly_project as project
 
 from corstone.cli import main
 from corstone.ledger.merge import merge
@@ -25,18 +24,6 @@ from corstone.ledger.model import Merged, State
 from corstone.report.merged_junit import FLAVOURS, write_junit
 
 SCHEMA = Path(__file__).parents[1] / "data" / "schemas" / "junit-10.xsd"
-
-
-def _load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-project = _load("nightly_project")
 
 
 def junit(merged: Merged, folder: Path) -> dict[str, ET.Element]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shlex
 import shutil
@@ -11,12 +10,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-
-_spec = importlib.util.spec_from_file_location("plugin_project", Path(__file__).with_name("plugin_project.py"))
-assert _spec is not None
-assert _spec.loader is not None
-project = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(project)
+from tests.acceptance import plugin_project as project
 
 MINE = """
 import torch

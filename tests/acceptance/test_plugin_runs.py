@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-
-_spec = importlib.util.spec_from_file_location("plugin_project", Path(__file__).with_name("plugin_project.py"))
-assert _spec is not None
-assert _spec.loader is not None
-project = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(project)
+from tests.acceptance import plugin_project as project
 
 FOUR = """
     import pytest

@@ -5,50 +5,23 @@ Screenshots are kept in ``CORSTONE_ARTIFACTS`` when it names a folder.
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.acceptance import chromium
+from tests.unit.report import conftest as captures
 
 from corstone.capture import Ending, Executor
 from corstone.causes import Cause, Outcome
 from corstone.report.html_report import write_html
 from corstone.report.record import CaseRecord
 
-
-def _load(name: str, path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-chromium = _load("chromium", Path(__file__).with_name("chromium.py"))
-captures = _load("captures", Path(__file__).parents[1] / "unit" / "report" / "conftest.py")
-
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=document.title='owned'>\x1b[31m\u202e"
 CASE_OF = "#case={}-int8-fixed-ethos-u55-128-corstone-300-codes"
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with chromium.browser(tmp_path_factory.mktemp("profile")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    named = os.environ.get("CORSTONE_ARTIFACTS")
-    return Path(named) if named else tmp_path_factory.mktemp("shots")
 
 
 def record(folder: Path, name: str, **how: Any) -> CaseRecord:

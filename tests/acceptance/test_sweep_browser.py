@@ -5,19 +5,16 @@ Screenshots are kept in ``CORSTONE_ARTIFACTS`` when it names a folder.
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import os
 import re
 import struct
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.acceptance import chromium
 
 from corstone.accuracy.curve import Curve
 from corstone.accuracy.sweep import Refused, Swept
@@ -29,17 +26,6 @@ from corstone.judge.verdict import Verdict
 from corstone.program import QParams
 from corstone.report.record import CaseRecord
 
-
-def _load(name: str, path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-chromium = _load("chromium_for_sweep", Path(__file__).with_name("chromium.py"))
 SIZES = {"desktop": chromium.DESKTOP, "phone": chromium.PHONE}
 LONG = "quantization: code outside the domain at [0]: " + "an_identifier_without_any_space_in_it_" * 8
 
@@ -75,18 +61,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     refused = (Refused("asin", 16, "edge_exact", "", LONG),)
     swept = Swept(tuple(c.record for c in curves), curves, {}, refused)
     return write_page(tmp_path_factory.mktemp("sweep") / "sweep.html", swept, "Sweep of asin, atanh").as_uri()
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with chromium.browser(tmp_path_factory.mktemp("profile")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    named = os.environ.get("CORSTONE_ARTIFACTS")
-    return Path(named) if named else tmp_path_factory.mktemp("shots")
 
 
 def _png(data: bytes) -> tuple[tuple[int, int], int]:

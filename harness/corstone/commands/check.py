@@ -54,15 +54,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="references beside table, tosa and float: vgf, fake-quantized",
     )
     parser.add_argument("--stimulus", default="", help="inputs by name (default: codes, every input code)")
-    parser.add_argument(
-        "-i",
-        "--input",
-        type=options.path,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="raw input of your own as the stimulus; once for each input of the network",
-    )
+    options.add_inputs(parser, "raw inputs of your own as the stimulus, in the network's order")
     parser.add_argument("--seed", type=int, default=0, help="of random inputs (default: 0)")
     parser.add_argument(
         "--shape",
@@ -119,19 +111,12 @@ def _requests(args: argparse.Namespace) -> list[CheckRequest]:
             bits=bits,
             policy=policy,
             target=target,
-            board=args.board,
-            provider=args.provider,
-            fvp_dir=args.fvp_dir,
-            require_fvp=args.require_fvp,
-            runner=args.runner,
-            runner_elf=args.runner_elf,
+            **options.device_settings(args),
             stimulus="given" if args.input else args.stimulus or "codes",
             input_files=tuple(args.input),
             seed=args.seed,
             shapes=tuple(args.shape),
             out=args.out,
-            timeout_s=args.timeout,
-            trace=args.trace,
             references=tuple(dict.fromkeys((*REFERENCES, *args.reference))),
         )
         for network, bits, policy, target in combinations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from corstone.paths import user_path
 from corstone.targets import expand
@@ -72,3 +73,23 @@ def add_device_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--runner-elf", type=path, metavar="ELF", help="a runner image of your own")
     group.add_argument("--timeout", type=seconds, metavar="SECONDS", help="limit of one whole boot")
     group.add_argument("--trace", action="store_true", help="keep the decoded NPU command stream (emulator)")
+
+
+def device_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """What ``add_device_options`` asked, under the names that ``CheckRequest`` and ``run_program`` have for it."""
+    names = ("board", "provider", "fvp_dir", "require_fvp", "runner", "runner_elf", "trace")
+    return {name: getattr(args, name) for name in names} | {"timeout_s": args.timeout}
+
+
+def add_inputs(parser: argparse.ArgumentParser, what: str) -> None:
+    """``-i FILE...``: ``what`` says whose inputs these are."""
+    parser.add_argument(
+        "-i",
+        "--input",
+        metavar="FILE",
+        type=path,
+        nargs="+",
+        action="extend",
+        default=[],
+        help=f"{what}: row-major, little endian, no header",
+    )

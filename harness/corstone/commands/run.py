@@ -25,16 +25,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Boot a .pte on raw inputs. The folder then holds out-0.bin, ..., console.log and capture.json.",
     )
     parser.add_argument("program", metavar="PROGRAM.pte", type=options.path)
-    parser.add_argument(
-        "-i",
-        "--input",
-        metavar="FILE",
-        type=options.path,
-        nargs="+",
-        action="extend",
-        default=[],
-        help="raw inputs, in the program's order: row-major, little endian, no header",
-    )
+    options.add_inputs(parser, "raw inputs, in the program's order")
     parser.add_argument("-o", "--out", metavar="DIR", type=options.path, default=Path("corstone-out/run"))
     parser.add_argument("--target", help="refuse a program that was compiled for another NPU")
     parser.add_argument("--json", metavar="FILE", type=options.path, help="write verdict, provider and outputs as JSON")
@@ -53,14 +44,7 @@ def run(args: argparse.Namespace) -> int:
             args.input,
             args.out,
             target=args.target,
-            board=args.board,
-            provider=args.provider,
-            fvp_dir=args.fvp_dir,
-            require_fvp=args.require_fvp,
-            runner=args.runner,
-            runner_elf=args.runner_elf,
-            timeout_s=args.timeout,
-            trace=args.trace,
+            **options.device_settings(args),
         )
     except HarnessError as error:
         if args.json:

@@ -60,15 +60,8 @@ def run(args: argparse.Namespace) -> int:
         args.bits,
         args.policy,
         args.target,
-        board=args.board,
-        provider=args.provider,
-        fvp_dir=args.fvp_dir,
-        require_fvp=args.require_fvp,
-        runner=args.runner,
-        runner_elf=args.runner_elf,
+        **options.device_settings(args),
         out=args.out,
-        timeout_s=args.timeout,
-        trace=args.trace,
     )
     _ = [case.case_id for case in cases]  # an unknown target is found here, before any work
     make_folder(args.out)

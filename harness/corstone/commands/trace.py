@@ -30,16 +30,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         " matched with the tensors of the TOSA graph, which is found in program.json beside the program or given.",
     )
     parser.add_argument("program", metavar="PROGRAM.pte", type=options.path, help="or the folder of a program or case")
-    parser.add_argument(
-        "-i",
-        "--input",
-        metavar="FILE",
-        type=options.path,
-        nargs="+",
-        action="extend",
-        default=[],
-        help="raw inputs, in the program's order: row-major, little endian, no header",
-    )
+    options.add_inputs(parser, "raw inputs, in the program's order")
     parser.add_argument("-o", "--out", metavar="DIR", type=options.path, default=Path("corstone-out/trace"))
     parser.add_argument(
         "--tosa", metavar="FILE", type=options.path, action="append", default=[], help="TOSA graph of a delegate call"

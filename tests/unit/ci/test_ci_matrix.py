@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.dashboard import synthetic
 
 from corstone.ci import github, gitlab
 from corstone.ci.budget import Measured, cuts, growth, lines, report
@@ -263,11 +263,6 @@ def test_the_budget_adds_up_and_names_what_to_cut(tmp_path: Path) -> None:
 
 
 def test_the_budget_of_a_history_knows_cells_that_are_red_alone(tmp_path: Path) -> None:
-    spec = importlib.util.spec_from_file_location("synthetic", TOP / "tests/unit/dashboard/synthetic.py")
-    assert spec is not None
-    assert spec.loader is not None
-    synthetic = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(synthetic)
     synthetic.fill(tmp_path, nights=20, cells=3, cases=60)
     known = measure(tmp_path)
     assert len(known) == 3

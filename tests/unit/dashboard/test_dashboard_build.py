@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from html.parser import HTMLParser
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+from tests.unit.dashboard import synthetic
 
 from corstone.causes import Cause, Outcome
 from corstone.cli import main
@@ -19,18 +18,6 @@ from corstone.ledger import open_ledger
 from corstone.ledger.writer import Identity
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\x00\u202e'\"><img src=x onerror=alert(1)>"
-
-
-def _load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-synthetic = _load("synthetic")
 
 
 class Page(HTMLParser):

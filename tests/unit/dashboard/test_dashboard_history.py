@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.unit.dashboard import synthetic
 
 from corstone.causes import Cause, Outcome
 from corstone.cli import main
@@ -20,18 +19,6 @@ from corstone.dashboard import history, store
 from corstone.errors import ConfigError
 from corstone.ledger import open_ledger
 from corstone.ledger.writer import Identity
-
-
-def _load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-synthetic = _load("synthetic")
 
 
 def shard(folder: Path, run: str, part: str, ids: list[str], outcome: Outcome = Outcome.PASSED) -> Path:
