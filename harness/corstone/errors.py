@@ -78,13 +78,6 @@ class TargetError(HarnessError):
     default_cause = Cause.CPU_FAULT
 
 
-class BootError(TargetError):
-    """The simulator never came to run the image."""
-
-    outcome = Outcome.ERROR
-    default_cause = Cause.LAUNCH
-
-
 class DeviceFault(TargetError):
     """The CPU of the board faulted or locked up."""
 
@@ -100,10 +93,3 @@ class DeadlineExceeded(TargetError):
 
     outcome = Outcome.TIMED_OUT
     default_cause = Cause.NO_PROGRESS
-
-
-class ConsoleClosed(TargetError):
-    """The console ended before the text that was waited for."""
-
-    outcome = Outcome.NO_OUTPUT
-    default_cause = Cause.UNFINISHED

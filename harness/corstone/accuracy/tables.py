@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -182,8 +181,3 @@ def evaluate(use: TableUse, codes: npt.ArrayLike) -> Ints:
     index = (x + 32768) >> 7
     left, right = use.entries[index], use.entries[np.minimum(index + 1, use.entries.size - 1)]
     return np.asarray(((left << 7) + (right - left) * (x & 127) + 64) >> 7)
-
-
-def graph_file(program: Program, use: TableUse) -> Path:
-    """The TOSA file that holds the table."""
-    return program.tosa[use.delegate]

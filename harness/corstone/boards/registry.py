@@ -25,11 +25,6 @@ def boards() -> dict[str, Board]:
     return found
 
 
-def board_names() -> tuple[str, ...]:
-    """Names of all boards."""
-    return tuple(boards())
-
-
 def board(name: str) -> Board:
     """The board of that name.
 

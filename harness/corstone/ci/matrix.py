@@ -57,16 +57,6 @@ class Cell:
         """Whether the cell runs only where a licence is."""
         return self.provider == "fvp"
 
-    def test_command(self, template: str) -> str:
-        """The project's test command for this cell."""
-        return template.format(
-            provider=self.provider,
-            boards=",".join(self.boards),
-            targets=",".join(self.targets),
-            bits=",".join(map(str, self.bits)),
-            policies=",".join(self.policies),
-        )
-
 
 @dataclass(frozen=True)
 class Matrix:

@@ -151,13 +151,6 @@ class GdbClient:
             return None
         return b"".join(bytes.fromhex(answer.decode()) for answer in answers)
 
-    def write_memory(self, address: int, data: bytes) -> bool:
-        """Write as the CPU would; False where there is no memory."""
-        pieces = [(address + i, data[i : i + _CHUNK]) for i in range(0, len(data), _CHUNK)]
-        self.send(b"M%x,%x:%b" % (start, len(part), part.hex().encode()) for start, part in pieces)
-        answers = [self.receive() for _ in pieces]
-        return all(answer == b"OK" for answer in answers)
-
     def _read(self, *, wait: bool) -> None:
         try:
             data = self._socket.recv(65536, 0 if wait else socket.MSG_DONTWAIT)

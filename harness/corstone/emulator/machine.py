@@ -72,7 +72,6 @@ class Machine:
         self._next_pc: dict[int, int] = {}
         self._last_pc = 0
         self._breakpoints: set[int] = set()
-        self._faults = 0
         self._log = b""
         self._log_line = b""
         self._pipes: dict[int, Callable[[bytes], None]] = {

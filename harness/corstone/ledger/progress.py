@@ -40,7 +40,6 @@ class Progress:
     begun: float = field(default_factory=time.monotonic)
     _ids: dict[str, None] = field(default_factory=dict)
     _ended: dict[str, str] = field(default_factory=dict)
-    _spent: float = 0.0
 
     def collected(self, ids: Sequence[str]) -> None:
         """These tests will run."""
@@ -53,9 +52,7 @@ class Progress:
 
     def finished(self, test_id: str, word: str) -> None:
         """A test ended; a later attempt replaces the word of an earlier one."""
-        begun = self.running.pop(test_id, None)
-        if begun is not None:
-            self._spent += time.monotonic() - begun
+        self.running.pop(test_id, None)
         if (before := self._ended.get(test_id)) is not None:
             self.counts[before] -= 1
         self._ended[test_id] = word
