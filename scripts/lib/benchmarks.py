@@ -179,10 +179,38 @@ def warm(runs: int) -> Iterator[Figure]:
     yield Figure("warm server / QEMU alone", "x", [b / q for b, q in zip(samples["1"], floor, strict=True)])
 
 
+def sweep(runs: int) -> Iterator[Figure]:
+    """Every code of three int16 networks on three NPUs, warm: curves and a page; then a row for every code too."""
+    command = [CORSTONE, "sweep", "acos,asin,atanh", "--bits", "16", "--policy", "fixed", "--quiet"]
+    command += ["--target", "ethos-u55-128,ethos-u65-256,ethos-u85-256", "--provider", "emulator"]
+    with tempfile.TemporaryDirectory() as out:
+        page = [*command, "--no-codes", "--out", out]
+        wall(page)
+        yield Figure("sweep, 9 x 65,536 codes, warm", "s", [wall(page) for _ in range(runs)], "< 5 s")
+        yield Figure("the same with codes.csv", "s", [wall([*command, "--out", out])])
+
+
+def nightly(runs: int) -> Iterator[Figure]:
+    """Ledger, merge, report and dashboard of very many cases."""
+    import benchmarks_nightly
+
+    yield from benchmarks_nightly.nightly(runs)
+
+
+def npu(runs: int) -> Iterator[Figure]:
+    """The NPU model: MobileNetV2 at 224 pixels, half a million operations, cost over size."""
+    import benchmarks_npu
+
+    yield from benchmarks_npu.figures(runs)
+
+
 BENCHMARKS: dict[str, Benchmark] = {
     "boot": boot,
     "warm": warm,
     "main": main_job,
     "start": start,
+    "sweep": sweep,
     "upstream": upstream,
+    "nightly": nightly,
+    "npu": npu,
 }
