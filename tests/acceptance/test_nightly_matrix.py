@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from corstone.ci import github
 from corstone.ci.localrun import JobResult, LocalRunner
 from corstone.ci.matrix import Matrix
+from corstone.cli import main
 from corstone.errors import ConfigError
 from corstone.ledger.merge import merge
 from corstone.ledger.model import State
@@ -138,3 +141,67 @@ def test_an_expression_that_is_not_known_or_wrong_in_a_container_is_refused(runn
     runner.data["jobs"]["test"]["env"]["X"] = "${{ github.workspace }}/cache"
     with pytest.raises(ConfigError, match="a container does not have"):
         runner.run("test", runner.rows("test")[0])
+
+
+SMALL = """
+jobs:
+  test:
+    name: "${{ matrix.cell }}"
+    strategy: {matrix: {include: [{cell: kept}, {cell: killed}]}}
+    env: {CELL: "${{ matrix.cell }}"}
+    steps:
+      - {name: Check out, uses: actions/checkout@v6}
+      - name: Install
+        run: echo 'installed = True' > $(python -c 'import site; print(site.getsitepackages()[0])')/small_one.py
+      - name: Test
+        run: |
+          python -c 'import small_one, sys; print("prefix", sys.prefix)'
+          mkdir -p out
+          sleep 30 & echo $! > out/child; echo "$CELL" > out/begun
+          [ "$CELL" = kept ] || wait
+          echo "$CELL" > out/ended
+      - {name: Keep, if: always(), uses: actions/upload-artifact@v6, with: {name: "out-${{ matrix.cell }}", path: out}}
+  merge:
+    name: merge
+    needs: [test]
+    if: "${{ !cancelled() }}"
+    steps:
+      - {name: Fetch, uses: actions/download-artifact@v7, with: {pattern: "out-*", path: all}}
+      - {name: Answer, run: "find all; test -f all/out-killed/out/ended"}
+"""
+
+
+def test_the_command_gives_each_job_an_environment_of_its_own_and_kills_the_one_named(tmp_path: Path) -> None:
+    pytest.importorskip("yaml", reason="yaml is missing: pip install '.[ci]'")
+    workflow = tmp_path / ".github" / "workflows" / "corstone-nightly.yml"
+    workflow.parent.mkdir(parents=True)
+    workflow.write_text(SMALL)
+    command = [sys.executable, "-m", "corstone.cli", "ci", "run", "nightly", "--workspace", "out", "--kill", "killed@4"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    said = done.stdout.splitlines()
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "kept: Test: ok" in said
+    assert "killed: Test: FAILED (137)" in said
+    assert "killed: Keep: ok" in said, "what a machine left before it went away is kept"
+    assert "merge: Answer: FAILED (1)" in said
+    assert "all/out-kept/out/ended" in done.stdout
+
+    artifacts = tmp_path / "out" / "artifacts"
+    assert (artifacts / "out-killed" / "out" / "begun").exists()
+    assert not (artifacts / "out-killed" / "out" / "ended").exists()
+    for name in ("kept", "killed"):
+        child = int((artifacts / f"out-{name}" / "out" / "child").read_text())
+        assert not Path(f"/proc/{child}").exists(), "nothing of a job stays behind"
+    jobs = tmp_path / "out" / "jobs"
+    assert not list(jobs.glob("*/venv")), "an environment goes with its job"
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("small_one")
+
+
+@pytest.mark.parametrize("kill", ["killed", "killed@soon"])
+def test_a_kill_without_a_time_is_refused(tmp_path: Path, kill: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    workflow = tmp_path / ".github" / "workflows" / "corstone-nightly.yml"
+    workflow.parent.mkdir(parents=True)
+    workflow.write_text("jobs: {}\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["ci", "run", "nightly", "--kill", kill]) == 2

@@ -3,7 +3,7 @@
 Steps are taken from the generated file itself. ``run:`` steps go through the shell with an environment that holds
 nothing but what the workflow gives; the few actions our workflows use (check out, cache, artifacts) are played with
 folders. An expression or an action this does not know is an error, not a guess. Containers are not started: the job
-gets this machine's programs.
+gets this machine's programs, and on request a virtual environment of its own with nothing in it.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from corstone.errors import ConfigError, ToolError
 _EXPRESSION = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
 _HASH = re.compile(r"hashFiles\((.*)\)\Z")
 _CONDITION = re.compile(r"(\w[\w.]*) (!=|==) '([^']*)'(?: && '([^']*)' \|\| '([^']*)')?\Z")
+_NOT_IN_GIT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "corstone-out", "*.egg-info")
 _ALWAYS = {"always()", "!cancelled()"}
 
 
@@ -61,6 +62,8 @@ class LocalRunner:
     project: what a check-out gives: a copy of this folder, without ``.git`` and caches.
     workspace: where jobs, caches and artifacts lie.
     python: the interpreter jobs find as ``python``; its environment stands for the image.
+    fresh: each job gets a new virtual environment made by that interpreter and thrown away after it; what its steps
+        install touches nothing else.
     skip: names of steps left out.
     variables: ``vars.`` of the repository.
     kill_after_s: jobs, by the name shown, whose test step is killed (SIGKILL to all of it) after so many seconds: what
@@ -71,6 +74,7 @@ class LocalRunner:
     project: Path
     workspace: Path
     python: Path = Path(sys.executable)
+    fresh: bool = False
     skip: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     run_id: str = "1"
@@ -106,7 +110,18 @@ class LocalRunner:
         context.folder = folder / "work"
         context.folder.mkdir(parents=True)
         context.in_container = "container" in spec
-        environment = self._environment(folder) | context.table(spec.get("env", {}))
+        programs = self._virtual_environment(folder / "venv") if self.fresh else self.python.parent
+        try:
+            self._steps(spec, context, result, self._environment(folder, programs))
+        finally:
+            shutil.rmtree(folder / "venv", ignore_errors=True)
+        return result
+
+    def _steps(
+        self, spec: Mapping[str, Any], context: _Context, result: JobResult, environment: dict[str, str]
+    ) -> None:
+        folder = context.folder.parent
+        environment |= context.table(spec.get("env", {}))
         saves: list[Callable[[], object]] = []
         for number, step in enumerate(spec["steps"], start=1):
             name = context.text(step.get("name", f"step {number}"))
@@ -120,13 +135,24 @@ class LocalRunner:
                 result.steps.append(self._action(name, step, context, saves))
         for save in saves if not result.failed else ():
             save()
-        return result
 
-    def _environment(self, folder: Path) -> dict[str, str]:
+    def _virtual_environment(self, folder: Path) -> Path:
+        """Make an empty one; returns the folder of its programs."""
+        made = subprocess.run(
+            [str(self.python), "-m", "venv", str(folder)], capture_output=True, text=True, timeout=300, check=False
+        )
+        if made.returncode:
+            raise ToolError(
+                f"{self.python} -m venv ended with status {made.returncode}: {(made.stderr or made.stdout).strip()}",
+                hint="Debian and Ubuntu have it in the package python3-venv",
+            )
+        return folder / "bin"
+
+    def _environment(self, folder: Path, programs: Path) -> dict[str, str]:
         home = folder / "home"
         home.mkdir(parents=True)
         return {
-            "PATH": f"{self.python.parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "PATH": f"{programs}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": str(home),
             "LANG": "C.UTF-8",
             "CI": "true",
@@ -173,8 +199,7 @@ class LocalRunner:
         given = {k: context.text(str(v)) for k, v in step.get("with", {}).items()}
         cache = self.workspace / "caches"
         if action == "actions/checkout":
-            ignored = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", "corstone-out", "*.egg-info")
-            shutil.copytree(self.project, context.folder, dirs_exist_ok=True, ignore=ignored)
+            shutil.copytree(self.project, context.folder, dirs_exist_ok=True, ignore=self._not_checked_out)
         elif action in {"actions/cache", "actions/cache/restore"}:
             hit = self._restore(cache, given, context.folder)
             if action == "actions/cache" and hit != given["key"]:
@@ -197,6 +222,11 @@ class LocalRunner:
         else:
             raise ConfigError(f"step {name!r} uses {step['uses']}, which cannot be played here")
         return StepResult(name, 0)
+
+    def _not_checked_out(self, folder: str, names: list[str]) -> set[str]:
+        # The workspace may lie inside the project: a copy of it would hold itself.
+        own = {n for n in names if (Path(folder) / n).resolve() == self.workspace.resolve()}
+        return own | _NOT_IN_GIT(folder, names)
 
     def _restore(self, cache: Path, given: Mapping[str, str], folder: Path) -> str:
         """Copy back the entry of the key, or the newest that begins as a restore key says; returns its key or ''."""

@@ -30,7 +30,11 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     run_.add_argument("--workspace", type=Path, default=Path("corstone-out/ci"), metavar="DIR")
     run_.add_argument("--skip", action="append", default=[], metavar="STEP", help="leave out a step by its name")
     run_.add_argument("--var", action="append", default=[], metavar="NAME=VALUE", help="a variable of the repository")
-
+    run_.add_argument(
+        "--here",
+        action="store_true",
+        help="jobs use this Python's environment, and install into it; without, each job gets an empty one of its own",
+    )
     run_.add_argument(
         "--kill", action="append", default=[], metavar="JOB@SECONDS", help="kill -9 the tests of a job: 'u55 2/2@20'"
     )
@@ -75,6 +79,7 @@ def _run(args: argparse.Namespace) -> int:
         Path(),
         args.workspace.resolve(),
         skip=args.skip,
+        fresh=not args.here,
         variables=variables,
         kill_after_s={job: _seconds(text) for job, _, text in (k.rpartition("@") for k in args.kill)},
     )
