@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from corstone.ci import steps
+from corstone.ci.checks import Check
 from corstone.ci.matrix import STAGES, Cell, Matrix
 from corstone.ci.yaml_text import dump
 
@@ -45,6 +46,7 @@ def _workflow(matrix: Matrix, stage: str) -> dict[str, Any]:
     if licensed := matrix.stage(stage, fvp=True):
         jobs["fvp"] = {"if": f"${{{{ {_HAS_FVP} }}}}"} | _test_job(matrix, stage, licensed)
     jobs["merge"] = _merge_job(matrix, stage, [name for name in jobs if name != "plan"])
+    jobs |= {c.name: _check_job(matrix, c) for c in matrix.checks if stage in c.stages}
     cancel = stage == "pull-request"
     group = "corstone-${{ github.ref }}" if cancel else f"corstone-{stage}"
     return {
@@ -103,6 +105,30 @@ def _plan_job(matrix: Matrix) -> dict[str, Any]:
             {"name": "One split for all shards", "run": steps.plan_script()},
             {"name": "Keep the split", "uses": _uses(matrix, "upload"), "with": keep},
         ],
+    }
+
+
+def _check_job(matrix: Matrix, check: Check) -> dict[str, Any]:
+    listed: list[dict[str, Any]] = [{"name": "Check out", "uses": _uses(matrix, "checkout")}]
+    if script := steps.packages_script(check.system_packages):
+        listed.append({"name": "System packages", "run": script})
+    if check.install:
+        listed.append({"name": "Install", "run": "\n".join(check.install)})
+    listed.append({"name": "Check", "run": "\n".join(check.run)})
+    if check.artifacts:
+        keep = {
+            "name": f"{check.name}-attempt-${{{{ github.run_attempt }}}}",
+            "path": "".join(f"{a}\n" for a in check.artifacts),
+            "retention-days": 30,
+            "if-no-files-found": "error",
+        }
+        listed.append({"name": "Keep", "if": "always()", "uses": _uses(matrix, "upload"), "with": keep})
+    return {
+        "name": check.name,
+        "runs-on": "ubuntu-24.04",
+        "timeout-minutes": check.minutes,
+        "container": {"image": check.image},
+        "steps": listed,
     }
 
 

@@ -5,9 +5,11 @@ A merge request runs ``pull-request``; a schedule runs what its variable ``CORST
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from corstone.ci import steps
+from corstone.ci.checks import Check
 from corstone.ci.matrix import STAGES, Cell, Matrix
 from corstone.ci.yaml_text import dump
 
@@ -39,6 +41,7 @@ def generate(matrix: Matrix) -> dict[str, str]:
                 name = f"{stage}:{'fvp' if fvp else 'test'}"
                 needs.append({"job": name, "artifacts": True} | ({"optional": True} if fvp else {}))
                 data[name] = _test_job(matrix, stage, cells, fvp=fvp)
+        data |= {f"{stage}:{c.name}": _check_job(stage, c) for c in matrix.checks if stage in c.stages}
         data[f"{stage}:merge"] = _merge_job(matrix, stage, needs, fvp=bool(matrix.stage(stage, fvp=True)))
     return {FILE: steps.header(matrix, "gitlab", [FILE]) + dump(data)}
 
@@ -91,6 +94,24 @@ def _test_job(matrix: Matrix, stage: str, cells: list[Cell], *, fvp: bool) -> di
         job["variables"] = {"ARMLMD_LICENSE_FILE": "$CORSTONE_FVP_LICENCE"}
     else:
         job["image"] = "$IMAGE"
+    return job
+
+
+def _check_job(stage: str, check: Check) -> dict[str, Any]:
+    before = [steps.packages_script(check.system_packages), *check.install]
+    job: dict[str, Any] = {
+        "stage": "test",
+        "image": check.image,
+        "needs": [],
+        "timeout": f"{check.minutes} minutes",
+        "rules": [{"if": _rule(stage)}],
+        "before_script": [line for line in before if line],
+        "script": list(check.run),
+    }
+    if check.artifacts:
+        job["artifacts"] = {"when": "always", "expire_in": "30 days", "paths": list(check.artifacts)}
+        # GitLab warns where an artifact is missing, and goes on.
+        job["script"] += [f"test -e {shlex.quote(a)}" for a in check.artifacts]
     return job
 
 

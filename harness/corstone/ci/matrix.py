@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from corstone.ci import checks
 from corstone.errors import ConfigError
 
 SCHEMA = 1
@@ -27,7 +28,7 @@ TOOLS = ("python", "executorch", "torch", "vela", "tosa", "qemu", "fvp")
 # Tools that come from PyPI, with the package that carries them.
 PACKAGES = {"executorch": "executorch", "torch": "torch", "vela": "ethos-u-vela", "tosa": "tosa-tools"}
 
-_TOP = {"schema", "project", "defaults", "systems", "cell", "budget", "schedule"}
+_TOP = {"schema", "project", "defaults", "systems", "cell", "check", "budget", "schedule"}
 _CELL = {"name", "boards", "targets", "bits", "policies", "provider", "stages", "versions", "system", "shards"}
 _CELL |= {"minutes", "retries", "runs_on"}
 
@@ -67,6 +68,7 @@ class Matrix:
     project: Mapping[str, Any]
     budget: Mapping[str, Any]
     schedule: Mapping[str, str]
+    checks: tuple[checks.Check, ...] = ()
 
     @staticmethod
     def load(path: Path) -> Matrix:
@@ -96,7 +98,8 @@ class Matrix:
         for needed in ("install", "test"):
             if needed not in project:
                 raise ConfigError(f"{path}: [project] has no {needed}")
-        return Matrix(path, tuple(cells), project, data.get("budget", {}), data.get("schedule", {}))
+        beside = checks.load(data.get("check", []), STAGES)
+        return Matrix(path, tuple(cells), project, data.get("budget", {}), data.get("schedule", {}), beside)
 
     @property
     def reference(self) -> str:

@@ -29,9 +29,14 @@ def lines(value: Any) -> list[str]:
 
 def system_script(matrix: Matrix) -> str:
     """System packages; empty when the project names none."""
-    packages = " ".join(lines(matrix.project.get("system_packages", [])))
-    if not packages:
+    return packages_script(lines(matrix.project.get("system_packages", [])))
+
+
+def packages_script(names: Sequence[str]) -> str:
+    """Installs packages of the image's system; empty for none."""
+    if not names:
         return ""
+    packages = " ".join(names)
     # A clean image is root's and has no sudo; a machine of one's own is neither.
     return (
         'as_root=$([ "$(id -u)" = 0 ] || echo sudo)\n'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -267,3 +268,66 @@ def test_the_budget_of_a_history_knows_cells_that_are_red_alone(tmp_path: Path) 
     known = measure(tmp_path)
     assert len(known) == 3
     assert all(m.nights == 20 and m.cases == 20 and m.alone_red <= m.red for m in known.values())
+
+
+CHECK = """
+[[check]]
+name = "pages"
+stages = ["nightly"]
+image = "python:3.12-bookworm"
+system_packages = ["chromium"]
+install = "pip install it"
+run = ["look", "look again"]
+artifacts = ["pictures"]
+"""
+
+
+def test_a_check_is_a_job_of_its_stages_that_keeps_what_it_made_and_fails_without(tmp_path: Path) -> None:
+    matrix = load(tmp_path, SMALL + CHECK)
+    job = yaml.safe_load(github.generate(matrix)[".github/workflows/corstone-nightly.yml"])["jobs"]["pages"]
+    named = {s["name"]: s for s in job["steps"]}
+    assert list(named) == ["Check out", "System packages", "Install", "Check", "Keep"]
+    assert "install -y -qq --no-install-recommends chromium" in named["System packages"]["run"]
+    assert named["Check"]["run"].splitlines() == ["look", "look again"]
+    assert named["Keep"]["if"] == "always()"
+    assert named["Keep"]["with"]["path"].split() == ["pictures"]
+    assert named["Keep"]["with"]["if-no-files-found"] == "error"
+    pipeline = yaml.safe_load(gitlab.generate(matrix)[gitlab.FILE])
+    assert pipeline["nightly:pages"]["script"] == ["look", "look again", "test -e pictures"]
+    assert pipeline["nightly:pages"]["artifacts"]["paths"] == ["pictures"]
+    assert pipeline["nightly:pages"]["artifacts"]["when"] == "always"
+    assert not [name for name in pipeline if name.endswith(":pages") and not name.startswith("nightly")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name = "pages"', 'name = "merge"', "already"),
+        ('["nightly"]\nimage', '["hourly"]\nimage', "no stage 'hourly'"),
+        ("artifacts", "keeps", "unknown keeps"),
+        ("run =", "# run =", "has no run"),
+    ],
+)
+def test_a_wrong_check_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(tmp_path, SMALL + CHECK.replace(old, new))
+
+
+def test_our_pages_are_looked_at_in_a_browser_and_the_pictures_kept(generated: Path) -> None:
+    browser_tests = {p.name for p in (TOP / "tests" / "acceptance").glob("test_*_browser.py")}
+    for stage in ("pull-request", "nightly"):
+        job = yaml.safe_load((generated / f".github/workflows/corstone-{stage}.yml").read_text())["jobs"]["pages"]
+        script = next(s["run"] for s in job["steps"] if s["name"] == "Check")
+        assert {Path(w).name for w in script.split() if w.startswith("tests/")} == browser_tests
+        (kept,) = (s["with"]["path"].split() for s in job["steps"] if s["name"] == "Keep")
+        assert f"CORSTONE_ARTIFACTS={kept[0]} " in script
+
+
+def test_jobs_without_torch_install_what_the_project_asks_for() -> None:
+    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
+    asked = {d for group in [project["dependencies"], *project["optional-dependencies"].values()] for d in group}
+    data = tomllib.loads(MATRIX.read_text())
+    for lines_ in (data["project"]["merge_install"], data["check"][0]["install"]):
+        words = [w for line in lines_ for w in shlex.split(line)[5:] if not w.startswith("-") and w != "."]
+        assert len(words) >= 3
+        assert set(words) <= asked, "another range than that of pyproject.toml"
