@@ -52,6 +52,8 @@ class Source:
     closed: bool = False
     damaged: int = 0
     torn_tail: bool = False
+    recent: tuple[int, dict[str, Any]] = (-1, {})
+    """Offset and content of the detail read last: a report asks for several parts of it in turn."""
 
     @property
     def shard_key(self) -> tuple[str, str, str]:

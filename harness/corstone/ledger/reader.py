@@ -103,12 +103,16 @@ def events(source: Source, stream: IO[bytes]) -> Iterator[tuple[int, dict[str, A
 
 
 def detail_at(source: Source, offset: int) -> dict[str, Any]:
-    """The ``detail`` at an offset that ``events`` gave."""
+    """The ``detail`` at an offset that ``events`` gave; not to be changed, since the next call gives the same."""
+    if source.recent[0] == offset:
+        return source.recent[1]
     with open_binary(source.path) as stream:
         stream.seek(offset)
         event = _parse(stream.readline()) or {}
     event = upgrade(event, int(source.head["v"]))[0]
-    return {"records": [], "text": "", "out": "", "err": "", "props": []} | event
+    found: dict[str, Any] = {"records": [], "text": "", "out": "", "err": "", "props": []} | event
+    source.recent = (offset, found)
+    return found
 
 
 def _parse(raw: bytes) -> dict[str, Any] | None:

@@ -27,19 +27,29 @@ from corstone.program import Program
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 WITHIN_LSB = (0.5, 1.0, 2.0, 8.0)
+MOST_DRAWN = 5000
+"""Cases of one page that have curves and transcripts: with more, a browser takes long to open it, or cannot."""
 _LEAST_FOR_EDGES = 32
 
 
 @dataclass(frozen=True)
 class Detail:
-    """How much is drawn: buckets of the whole, single points at each edge."""
+    """How much is drawn: buckets of the whole, single points at each edge; neither curve nor transcript for none."""
 
     buckets: int
     edge: int
 
 
-def detail_for(cases: int) -> Detail:
-    """Less per case in a large report, so that 3,000 cases stay a file that opens."""
+UNDRAWN = Detail(0, 0)
+
+
+def detail_for(cases: int, place: int = 0) -> Detail:
+    """Less per case in a large report, and nothing beyond ``MOST_DRAWN``, so that it stays a file that opens.
+
+    ``place``: of the case in the page, which has the worst first.
+    """
+    if place >= MOST_DRAWN:
+        return UNDRAWN
     if cases <= 60:
         return Detail(480, 160)
     return Detail(240, 64) if cases <= 600 else Detail(120, 32)
@@ -54,7 +64,7 @@ def curve(capture: str, detail: Detail) -> dict[str, Any] | None:
     ``bits``: distance to an exact reference that differs.
     """
     folder = Path(capture)
-    if not capture or not (folder / "program.json").exists():
+    if detail == UNDRAWN or not capture or not (folder / "program.json").exists():
         return None
     try:
         stored = Capture.load(folder)

@@ -11,11 +11,16 @@ from typing import Any
 from corstone.causes import Outcome
 from corstone.judge.verdict import Comparison, Verdict, WorstElement
 from corstone.report import terminal
-from corstone.report.html_curve import Detail, curve
+from corstone.report.html_curve import MOST_DRAWN, UNDRAWN, Detail, curve
 from corstone.report.record import CaseRecord
 
 _CONSOLE_CAP = 48 * 1024
 _WORST = 8
+UNDRAWN_NOTE = (
+    f"no curve and no transcript here: this page draws its first {MOST_DRAWN:,} cases, the worst first; "
+    "a report of fewer ledgers (of one cell) draws the others"
+)
+_NO_TEXT = frozenset({float, int, bool, type(None)})
 
 
 def row(record: CaseRecord) -> dict[str, Any]:
@@ -52,7 +57,7 @@ def detail(record: CaseRecord, drawn: Detail) -> dict[str, Any]:
             "reason": verdict.reason,
             "hint": verdict.hint,
             "first": verdict.first_difference,
-            "notes": list(verdict.notes),
+            "notes": [*verdict.notes, *([UNDRAWN_NOTE] if drawn == UNDRAWN else [])],
             "evidence": [[name, value] for name, value in verdict.evidence.items()],
             "stages": [[s.earlier, s.later, figure(s.max_lsb), s.differing] for s in verdict.stages],
             "comparisons": [comparison(c) for c in verdict.comparisons],
@@ -62,7 +67,7 @@ def detail(record: CaseRecord, drawn: Detail) -> dict[str, Any]:
             "seconds": [[name, round(value, 4)] for name, value in record.seconds.items()],
             "facts": facts(record),
             "repro": record.repro,
-            "console": console(record),
+            "console": "" if drawn == UNDRAWN else console(record),
             "curve": curve(record.capture, drawn),
         }
     )
@@ -159,5 +164,6 @@ def visible(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: visible(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [visible(item) for item in value]
+        # Most of a page are numbers.
+        return [item if type(item) in _NO_TEXT else visible(item) for item in value]
     return value

@@ -44,8 +44,10 @@ def write_html(path: Path, records: Sequence[CaseRecord], *, title: str = "Corst
     OSError: the folder cannot be written.
     """
     ordered = sorted(records, key=lambda r: (r.verdict.outcome.severity, 0))  # stable: the run's order within a verdict
-    drawn = detail_for(len(ordered))
-    entries = [(html_data.row(r), functools.partial(html_data.detail, r, drawn)) for r in ordered]
+    entries = [
+        (html_data.row(r), functools.partial(html_data.detail, r, detail_for(len(ordered), place)))
+        for place, r in enumerate(ordered)
+    ]
     table = "\n".join(terminal.table(ordered)) if ordered else "nothing ran"
     write_entries(path, entries, {"title": title, "device": terminal.ran_on_device(records)}, table)
 

@@ -30,8 +30,9 @@ def write_html(merged: Merged, path: Path, *, title: str = "Corstone") -> None:
     OSError: the folder cannot be written.
     """
     cases = sorted(merged.cases, key=lambda c: (not c.red, _CALM.index(c.state) if c.state in _CALM else -1))
-    drawn = detail_for(len(cases))
-    entries: list[Entry] = [(row(case), functools.partial(detail, case, drawn)) for case in cases]
+    entries: list[Entry] = [
+        (row(case), functools.partial(detail, case, detail_for(len(cases), place))) for place, case in enumerate(cases)
+    ]
     red = sum(c.red for c in cases)
     head = {
         "title": title,

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from corstone.causes import Outcome
+from corstone.report import html_curve, html_data
 from corstone.report.html_curve import Detail, curve, detail_for
 from corstone.report.html_report import write_html
 
@@ -113,6 +114,21 @@ def test_a_capture_that_is_gone_or_damaged_has_no_curve(make_record: Any) -> Non
 
 def test_a_large_report_draws_less_of_each_case() -> None:
     assert detail_for(3000).buckets < detail_for(300).buckets < detail_for(30).buckets
+
+
+def test_beyond_so_many_cases_a_page_has_no_more_curves_and_says_so(
+    make_record: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html_curve, "MOST_DRAWN", 2)
+    record = make_record("acos", console=b"said by the board")
+    wrong = make_record("wrong", change=np.zeros_like, console=b"said by the board")
+    write_html(tmp_path / "r.html", [record, replace(record, case_id="second"), wrong])
+    _, index, details = read_page(tmp_path / "r.html")
+    assert [c["verdict"] for c in index["cases"]] == ["FAILED", "PASSED", "PASSED"], "the worst first"
+    assert [d["curve"] is not None for d in details] == [True, True, False]
+    assert [d["console"] for d in details] == ["said by the board", "said by the board", ""]
+    assert [html_data.UNDRAWN_NOTE in d["notes"] for d in details] == [False, False, True]
+    assert details[2]["comparisons"] == details[1]["comparisons"], "what was decided is there all the same"
 
 
 def test_verdict_words_of_the_page_are_the_outcomes_and_the_states_of_a_test() -> None:
