@@ -65,6 +65,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="shape of an input of your own network; once for each input",
     )
     parser.add_argument(
+        "--calibration",
+        type=options.path,
+        metavar="FILE",
+        help="input sets for the observers: .npz, an array for each input, its first axis counts the sets",
+    )
+    parser.add_argument(
         "--out", type=options.path, default=Path("corstone-out"), metavar="DIR", help="folder of the run's files"
     )
     parser.add_argument("--json", type=options.path, metavar="FILE", help="write the verdicts as JSON")
@@ -116,6 +122,7 @@ def _requests(args: argparse.Namespace) -> list[CheckRequest]:
             input_files=tuple(args.input),
             seed=args.seed,
             shapes=tuple(args.shape),
+            calibration=args.calibration,
             out=args.out,
             references=tuple(dict.fromkeys((*REFERENCES, *args.reference))),
         )

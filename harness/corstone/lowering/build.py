@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from corstone.causes import Cause
+from corstone.errors import ConfigError
 from corstone.lowering import graph, stages
 from corstone.lowering.keys import array_digest, file_sha256, program_key, tool_versions
 from corstone.lowering.lower import EXPORTED, PROGRAM, QUANTIZED, program_store
 from corstone.lowering.remainder import remainder_notes
 from corstone.lowering.request import EXPORTED as EXPORTED_KIND
 from corstone.lowering.request import Array, LowerRequest, SourceRef
-from corstone.lowering.source import Dependencies, example_inputs, load
+from corstone.lowering.source import Dependencies, calibration_inputs, example_inputs, load
 from corstone.lowering.stage import Run, artifact
 from corstone.lowering.usable import refuse_unusable
 from corstone.program import Program, TensorSpec
@@ -70,12 +73,13 @@ class Builder:
         torch.manual_seed(request.seed)
         with self._watch.watching():
             with run.stage("source"):
-                module, inputs = _module_and_inputs(request, ref)
+                module, inputs, own = _module_and_inputs(request, ref)
             with run.stage("export"):
                 exported = module if ref.kind == EXPORTED_KIND else stages.export(module, inputs)
                 refuse_unusable(exported)
         dependencies = () if ref.kind == EXPORTED_KIND else tuple(self._watch.files())
-        calibration = [_tensors(given) for given in request.calibration] or [inputs]
+        calibration = [_tensors(given) for given in request.calibration] or own or [inputs]
+        _refuse_other_shapes(calibration, inputs)
         options = stages.NpuOptions(request.target)
         with run.stage("quantize"):
             quantized = stages.quantize_exported(exported, calibration, inputs, options, request.policy, request.bits)
@@ -83,13 +87,27 @@ class Builder:
         return Quantized(exported, quantized, sha256, dependencies)
 
 
-def _module_and_inputs(request: LowerRequest, ref: SourceRef) -> tuple[Any, tuple[Any, ...]]:
+def _module_and_inputs(request: LowerRequest, ref: SourceRef) -> tuple[Any, tuple[Any, ...], list[tuple[Any, ...]]]:
+    """The module, its example inputs, and the calibration sets that the source brings."""
     if ref.kind == EXPORTED_KIND:
         exported = torch.export.load(ref.where)
         given = exported.example_inputs[0] if exported.example_inputs else ()
-        return exported, _tensors(request.inputs) or tuple(given)
+        return exported, _tensors(request.inputs) or tuple(given), []
     module, home = load(ref)
-    return module, _tensors(request.inputs) or example_inputs(module, home)
+    return module, _tensors(request.inputs) or example_inputs(module, home), calibration_inputs(module, home)
+
+
+def _refuse_other_shapes(calibration: Sequence[tuple[Any, ...]], inputs: tuple[Any, ...]) -> None:
+    def shape(values: tuple[Any, ...]) -> str:
+        return ", ".join(f"{str(x.dtype).removeprefix('torch.')}{list(x.shape)}" for x in values)
+
+    for number, given in enumerate(calibration):
+        if shape(given) != shape(inputs):
+            raise ConfigError(
+                f"calibration set {number} is {shape(given) or 'empty'}, the network's inputs are {shape(inputs)}",
+                cause=Cause.BAD_INPUT,
+                hint="give each set an array for each input, of the input's shape and dtype",
+            )
 
 
 def _tensors(arrays: tuple[Array, ...]) -> tuple[Any, ...]:

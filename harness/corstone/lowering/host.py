@@ -62,7 +62,7 @@ class HostBuilder:
         torch.manual_seed(request.seed)
         with self._builder._watch.watching():
             with run.stage("source"):
-                module, inputs = _module_and_inputs(request, ref)
+                module, inputs, _ = _module_and_inputs(request, ref)
             with run.stage("export"):
                 exported = module if ref.kind == EXPORTED_KIND else stages.export(module, inputs)
                 refuse_unusable(exported)

@@ -140,8 +140,8 @@ def lowering_options(request: LowerRequest) -> dict[str, Any]:
 
 def source_key(request: LowerRequest, ref: SourceRef) -> str:
     """Key of the request as written; the dependencies are kept under it."""
-    calibration = request.calibration_sets(ref)
     examples = request.example_inputs(ref)
+    calibration = request.calibration_sets(ref) or (examples,)
     return digest(
         {
             # An exported file is its content; where it lies does not matter.

@@ -63,7 +63,8 @@ class LowerRequest:
     inputs: example inputs; only shape and dtype matter where ``calibration`` is given. Empty: the network's own.
     shapes: instead of ``inputs``, shapes of float32 inputs, filled with a ramp from -1 to 1: observers that see nothing
         but zeros would give scales that mean nothing.
-    calibration: input sets for the observers; empty: a registered network's own range, else the example inputs.
+    calibration: input sets for the observers; empty: a registered network's own range, the ``calibration_inputs`` that
+        the source brings, else the example inputs.
     seed: torch's seed while the module is made and exported.
     memory_mode, system_config, vela_flags: passed to Vela; None: ExecuTorch's default for the target.
     timeout_s: deadline of this request in the child, seconds.
@@ -115,9 +116,7 @@ class LowerRequest:
 
             shapes = self.shapes or tuple(x.shape for x in self.inputs)
             return (network(ref.where).calibration_inputs(self.bits, shapes),)
-        if self.inputs:
-            return (self.inputs,)
-        return (tuple(_ramp(shape) for shape in self.shapes),) if self.shapes else ()
+        return ()
 
 
 def _ramp(shape: Shape) -> Array:

@@ -121,6 +121,31 @@ def example_inputs(module: Any, home: ModuleType | None) -> tuple[Any, ...]:
     )
 
 
+def calibration_inputs(module: Any, home: ModuleType | None) -> list[tuple[Any, ...]]:
+    """Calibration sets that the source brings: ``calibration_inputs``, a list of input sets or a function that returns
+    one, of the module or beside it. Empty where there is none.
+
+    Raises
+    ------
+    ConfigError: it is there and holds no set of tensors.
+    """
+    from torch import Tensor
+
+    for owner in (module, home):
+        given = getattr(owner, "calibration_inputs", None)
+        if given is not None:
+            sets = given() if callable(given) else given
+            found = [tuple(s) if isinstance(s, tuple | list) else (s,) for s in sets]
+            if not found or not all(isinstance(x, Tensor) for s in found for x in s):
+                raise ConfigError(
+                    "the network's calibration_inputs hold no set of tensors",
+                    cause=Cause.BAD_INPUT,
+                    hint="make it a list of tuples of tensors, each tuple as forward takes it",
+                )
+            return found
+    return []
+
+
 def _import(ref: SourceRef) -> ModuleType:
     path = Path(ref.where)
     try:

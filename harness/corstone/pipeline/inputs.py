@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from corstone.causes import Cause
 from corstone.errors import ConfigError
+from corstone.pipeline.calibration import read_calibration
 from corstone.pipeline.request import CheckRequest
 
 if TYPE_CHECKING:
@@ -131,7 +132,10 @@ def domain_of(request: CheckRequest, inputs: Sequence[Array]) -> Domain | None:
 
     from corstone.judge.domain import Domain
 
-    given = inputs if request.input_files else request.inputs
+    if request.calibration is not None:
+        given: Sequence[Array] = [x for sets in read_calibration(request.calibration) for x in sets]
+    else:
+        given = inputs if request.input_files else request.inputs
     floats = [x[np.isfinite(x)] for x in given if x.dtype.kind == "f"]
     if floats := [x for x in floats if x.size]:
         return Domain(min(float(x.min()) for x in floats), max(float(x.max()) for x in floats), declared=False)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from corstone.causes import Cause
 from corstone.errors import ConfigError, HarnessError
+from corstone.paths import file_name, user_path
+from corstone.pipeline.calibration import read_calibration, write_calibration
 from corstone.pipeline.inputs import arrays_of, domain_of, read_inputs, stimulus_of
 from corstone.pipeline.records import failed, finish, record_of
 from corstone.pipeline.request import CheckRequest
@@ -40,7 +42,8 @@ def check(module_or_name: Any, example_inputs: Sequence[Any] | None = None, **op
     module_or_name: an ``nn.Module``, or a name as in ``CheckRequest.network``.
     example_inputs: tensors or arrays (one may stand alone); needed for a module, and then also the default stimulus
         (``given``).
-    options: fields of ``CheckRequest``.
+    options: fields of ``CheckRequest``; ``calibration`` may also be a sequence of input sets, which are kept in
+        ``networks/`` of the folder ``out``.
 
     Returns the case's record; whatever the compiler or the device does becomes a verdict in it. A module is kept as
     ``networks/NAME-HASH.pt2`` in the folder ``out``, by which ``corstone check`` can run it again.
@@ -50,6 +53,7 @@ def check(module_or_name: Any, example_inputs: Sequence[Any] | None = None, **op
     ConfigError: nonsense in the request itself.
     """
     inputs = arrays_of(example_inputs)
+    options = _kept_sets(module_or_name, options, user_path(options.get("out", CheckRequest.out)) / "networks")
     if isinstance(module_or_name, str):
         if inputs:
             options = {"stimulus": "given", **options}
@@ -78,10 +82,11 @@ def build(module_or_name: Any, example_inputs: Sequence[Any] | None = None, **op
     from corstone.lowering import lower
 
     inputs = arrays_of(example_inputs)
-    if isinstance(module_or_name, str):
-        return lower(lower_request(CheckRequest(module_or_name, inputs=inputs, **options)))
-    options = {"label": type(module_or_name).__name__, **options}
     with tempfile.TemporaryDirectory(prefix="corstone-export-") as folder:
+        options = _kept_sets(module_or_name, options, Path(folder))
+        if isinstance(module_or_name, str):
+            return lower(lower_request(CheckRequest(module_or_name, inputs=inputs, **options)))
+        options = {"label": type(module_or_name).__name__, **options}
         path = _export(module_or_name, inputs, Path(folder))
         return lower(lower_request(CheckRequest(str(path), inputs=inputs, **options)))
 
@@ -92,24 +97,26 @@ def check_one(request: CheckRequest, progress: Progress | None = None) -> CaseRe
 
 
 def check_all(requests: Sequence[CheckRequest], progress: Progress | None = None) -> list[CaseRecord]:
-    """Several cases: what is not in the cache is compiled in one child, then each is booted and judged in turn."""
-    from corstone.lowering import lower_all
+    """Several cases, booted and judged in turn; what is not in the cache is compiled meanwhile."""
+    from corstone.lowering import Lowering
 
     say = progress or (lambda _case, _what: None)
     for request in requests:
         say(request.case_id, "lower")
     began = time.monotonic()
-    programs = lower_all([lower_request(r) for r in requests])
-    lowering_s = (time.monotonic() - began) / max(1, len(requests))
     records = []
-    for request, program in zip(requests, programs, strict=True):
-        seconds = {"lower": lowering_s}
-        if isinstance(program, HarnessError):
-            record = failed(request, program)
-        else:
-            record = _run_case(request, program, seconds, say)
-        records.append(finish(request, record, seconds))
-        say(request.case_id, str(record.verdict.outcome))
+    with Lowering([lower_request(r) for r in requests]) as lowering:
+        for i, request in enumerate(requests):
+            program = lowering.result(i)
+            # How long this case waited for its program: a compilation beside an earlier case's boot costs it nothing.
+            seconds = {"lower": time.monotonic() - began}
+            if isinstance(program, HarnessError):
+                record = failed(request, program)
+            else:
+                record = replace(_run_case(request, program, seconds, say), program=lowering.origin(i))
+            records.append(finish(request, record, seconds))
+            say(request.case_id, str(record.verdict.outcome))
+            began = time.monotonic()
     return records
 
 
@@ -124,6 +131,7 @@ def lower_request(request: CheckRequest) -> LowerRequest:
         policy=request.policy,
         inputs=request.inputs,
         shapes=request.shapes,
+        calibration=read_calibration(request.calibration) if request.calibration else (),
         seed=request.seed,
         label=request.label,
     )
@@ -209,6 +217,16 @@ def _deadlines(request: CheckRequest, program: Program) -> Deadlines | None:
     base = default_deadlines(request.provider, program.pte.stat().st_size)
     limit = request.timeout_s
     return replace(base, total=limit, start=min(base.start, limit), progress=min(base.progress, limit))
+
+
+def _kept_sets(module_or_name: Any, options: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The options, calibration sets that are no file yet written into one in ``folder``."""
+    sets = options.get("calibration")
+    if sets is None or isinstance(sets, str | Path):
+        return options
+    name = module_or_name if isinstance(module_or_name, str) else type(module_or_name).__name__
+    label = options.get("label") or CheckRequest(name).name
+    return {**options, "calibration": write_calibration(sets, folder, file_name(label))}
 
 
 def _export(module: Any, example_inputs: Sequence[Any], folder: Path) -> Path:

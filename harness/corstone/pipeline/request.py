@@ -23,6 +23,7 @@ class CheckRequest:
     stimulus: name of the inputs (``corstone_models.stimuli``); ``given`` takes ``inputs`` as they are.
     inputs: example inputs of a network that is not registered; they also fix its shapes.
     shapes: instead of ``inputs``, shapes of float32 inputs.
+    calibration: file of input sets for the observers (``pipeline.calibration``); None: the network's own.
     out: folder of the run; the case gets ``<out>/cases/<case id>``.
     references: of table, tosa, vgf, float, fake-quantized.
     timeout_s: whole boot, seconds; None takes the provider's default.
@@ -45,6 +46,7 @@ class CheckRequest:
     inputs: tuple[Any, ...] = ()
     input_files: tuple[Path, ...] = ()
     shapes: tuple[tuple[int, ...], ...] = ()
+    calibration: Path | None = None
     out: Path = Path("corstone-out")
     references: tuple[str, ...] = REFERENCES
     timeout_s: float | None = None
@@ -53,7 +55,7 @@ class CheckRequest:
 
     def __post_init__(self) -> None:
         """Paths may be given as text; ``~`` counts there as on a command line."""
-        for field in ("out", "fvp_dir", "runner_elf"):
+        for field in ("out", "fvp_dir", "runner_elf", "calibration"):
             value = getattr(self, field)
             if isinstance(value, str):
                 object.__setattr__(self, field, user_path(value))
@@ -93,6 +95,8 @@ class CheckRequest:
         words += [word for file in self.input_files for word in ("-i", str(file))]
         for shape in self.shapes:
             words += ["--shape", ",".join(map(str, shape))]
+        if self.calibration is not None:
+            words += ["--calibration", str(self.calibration)]
         return shlex.join(words)
 
 

@@ -7,7 +7,7 @@ import itertools
 import torch
 from torch import nn
 
-from corstone_models.gallery.seeded import seeded, uniform
+from corstone_models.gallery.seeded import seeded, several, uniform
 
 FEATURES = 640
 _SIZES = (FEATURES, 128, 128, 128, 128, 8, 128, 128, 128, 128)
@@ -35,5 +35,10 @@ def anomaly_detection() -> nn.Module:
 
 
 def example_inputs() -> tuple[torch.Tensor, ...]:
-    """What it is calibrated on."""
+    """One input: it fixes the shape."""
     return (uniform(1, FEATURES, seed=1),)
+
+
+def calibration_inputs() -> list[tuple[torch.Tensor, ...]]:
+    """What the observers see."""
+    return several(1, FEATURES)

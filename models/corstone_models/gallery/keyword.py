@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from corstone_models.gallery.seeded import conv, seeded, uniform
+from corstone_models.gallery.seeded import conv, seeded, several, uniform
 
 FRAMES, FEATURES, WORDS, CHANNELS, BLOCKS = 49, 10, 12, 64, 4
 
@@ -38,5 +38,10 @@ def keyword_spotting() -> nn.Module:
 
 
 def example_inputs() -> tuple[torch.Tensor, ...]:
-    """What it is calibrated on."""
+    """One input: it fixes the shape."""
     return (uniform(1, 1, FRAMES, FEATURES, seed=1),)
+
+
+def calibration_inputs() -> list[tuple[torch.Tensor, ...]]:
+    """What the observers see."""
+    return several(1, 1, FRAMES, FEATURES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from corstone_models.gallery.seeded import conv, seeded, uniform
+from corstone_models.gallery.seeded import conv, seeded, several, uniform
 
 # expansion, channels, blocks, first stride
 _ROWS = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
@@ -73,4 +73,5 @@ def person_224() -> nn.Module:
 def _sized(width: float, size: int) -> nn.Module:
     network = MobileNetV2(width)
     network.example_inputs = lambda: (uniform(1, 3, size, size, seed=1),)
+    network.calibration_inputs = lambda: several(1, 3, size, size)
     return network

@@ -34,5 +34,11 @@ def recurrent() -> nn.Module:
 
 
 def example_inputs() -> tuple[torch.Tensor, ...]:
-    """What it is calibrated on."""
+    """One input: it fixes the shapes."""
     return uniform(1, STEPS, INPUTS, seed=1), uniform(1, STATE, seed=2)
+
+
+def calibration_inputs() -> list[tuple[torch.Tensor, ...]]:
+    """What the observers see: 16 sequences, each with a state of its own."""
+    draws = range(16)
+    return [(uniform(1, STEPS, INPUTS, seed=100 + n), uniform(1, STATE, seed=200 + n)) for n in draws]

@@ -29,6 +29,11 @@ def uniform(*shape: int, seed: int = SEED) -> torch.Tensor:
     return torch.rand(*shape, generator=torch.Generator().manual_seed(seed)) * 2 - 1
 
 
+def several(*shape: int, count: int = 16) -> list[tuple[torch.Tensor, ...]]:
+    """Calibration sets of one input of ``shape``: as many draws of ``uniform``, none of them an example input."""
+    return [(uniform(*shape, seed=100 + number),) for number in range(count)]
+
+
 def conv(inside: int, out: int, kernel: int | tuple[int, int], stride: int = 1, groups: int = 1) -> nn.Conv2d:
     """A convolution without bias, padded to keep the size at stride 1 (odd kernels)."""
     sizes = (kernel, kernel) if isinstance(kernel, int) else kernel

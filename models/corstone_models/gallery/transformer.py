@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from corstone_models.gallery.seeded import seeded, uniform
+from corstone_models.gallery.seeded import seeded, several, uniform
 
 TOKENS, WIDTH, HEADS = 16, 32, 2
 _HEAD = WIDTH // HEADS
@@ -42,5 +42,10 @@ def transformer_block() -> nn.Module:
 
 
 def example_inputs() -> tuple[torch.Tensor, ...]:
-    """What it is calibrated on."""
+    """One input: it fixes the shape."""
     return (uniform(1, TOKENS, WIDTH, seed=1),)
+
+
+def calibration_inputs() -> list[tuple[torch.Tensor, ...]]:
+    """What the observers see."""
+    return several(1, TOKENS, WIDTH)
