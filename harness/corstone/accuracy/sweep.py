@@ -21,12 +21,11 @@ from corstone.accuracy.guard import guard_program
 from corstone.causes import Cause
 from corstone.errors import ConfigError, HarnessError
 from corstone.lowering import lower_all
-from corstone.pipeline import CheckRequest, Progress, check_all, lower_request
+from corstone.pipeline import REFERENCES, CheckRequest, Progress, check_all, lower_request
 from corstone.program import Program
 from corstone.quantize.policies import policy as checked_policy
 from corstone.report.record import CaseRecord
 
-REFERENCES = ("table", "tosa", "float")
 STIMULUS = "codes"
 
 

@@ -51,7 +51,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=options.words,
         default=[],
         metavar="NAME",
-        help="references beside table, tosa and float: vgf, fake-quantized",
+        help="references beside table, tosa, float and fake-quantized: vgf",
     )
     parser.add_argument("--stimulus", default="", help="inputs by name (default: codes, every input code)")
     options.add_inputs(parser, "raw inputs of your own as the stimulus, in the network's order")
@@ -108,8 +108,10 @@ def run(args: argparse.Namespace) -> int:
 def _requests(args: argparse.Namespace) -> list[CheckRequest]:
     if args.input and args.stimulus not in ("", "given"):
         raise ConfigError(f"--stimulus {args.stimulus} and --input exclude each other", hint="leave one out")
-    if unknown := set(args.reference) - {*REFERENCES, "vgf", "fake-quantized"}:
-        raise ConfigError(f"no such reference: {', '.join(sorted(unknown))}", hint="use vgf or fake-quantized")
+    if unknown := set(args.reference) - {*REFERENCES, "vgf"}:
+        raise ConfigError(
+            f"no such reference: {', '.join(sorted(unknown))}", hint=f"use {', '.join((*REFERENCES, 'vgf'))}"
+        )
     combinations = itertools.product(args.networks, args.bits, args.policy, args.target)
     requests = [
         CheckRequest(

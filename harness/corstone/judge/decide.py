@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,11 +31,14 @@ from corstone.judge.elements import InputView, input_view
 from corstone.judge.hints import untouched
 from corstone.judge.plain import BUDGET as PLAIN_BUDGET
 from corstone.judge.plain import is_plain, steps_of
-from corstone.judge.reference import FAKE_QUANTIZED, FLOAT, ReferenceResult, Status
-from corstone.judge.stages import ORDER, first_over_budget, stage_distances
+from corstone.judge.reference import EXACT, FAKE_QUANTIZED, FLOAT, ReferenceResult, Status
+from corstone.judge.stages import ORDER, STREAM, first_over_budget, stage_distances
 from corstone.judge.structure import arrays, check_bytes, check_reference
 from corstone.judge.verdict import Comparison, Verdict
 from corstone.program import Program, QParams
+
+if TYPE_CHECKING:
+    from corstone.looking.walk import Walk
 
 Array = npt.NDArray[Any]
 
@@ -53,6 +56,10 @@ class _Case:
     failures: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unpredictable: bool = False
+    lacking: dict[str, str] = field(default_factory=dict)
+    """Stages that the verdict lacks, each with its reason."""
+    walked: Walk | str | None = None
+    """The command stream run here, or why it does not run; None when it was not needed."""
 
     def inside(self, output: int, domain: Domain | None) -> npt.NDArray[np.bool_] | None:
         """Which elements have every input in the domain, where inputs and output correspond by position; else None."""
@@ -145,7 +152,10 @@ def _usable(case: _Case, references: Sequence[ReferenceResult]) -> list[Referenc
     """References with an answer of the right form; the others become failures or notes."""
     usable = []
     for reference in references:
-        if reference.status is Status.UNPREDICTABLE:
+        if reference.name == FAKE_QUANTIZED and reference.status is not Status.OK:
+            # Nothing is judged by it: a verdict without this stage stands, and says why it is not there.
+            case.lacking[FAKE_QUANTIZED] = reference.message or "not available"
+        elif reference.status is Status.UNPREDICTABLE:
             case.unpredictable = True
             case.failures.append(
                 Verdict(
@@ -163,7 +173,10 @@ def _usable(case: _Case, references: Sequence[ReferenceResult]) -> list[Referenc
         elif reference.status is Status.UNAVAILABLE:
             case.notes.append(f"no {reference.name} reference: {reference.message or 'not available'}")
         elif wrong := check_reference(reference, case.program.outputs):
-            case.failures.append(wrong)
+            if reference.name == FAKE_QUANTIZED:
+                case.lacking[FAKE_QUANTIZED] = wrong.reason
+            else:
+                case.failures.append(wrong)
         else:
             usable.append(reference)
     plain = is_plain(case.capture, case.program)
@@ -258,6 +271,10 @@ def _decide(
     answers: dict[str, Sequence[Array]] = {r.name: r.outputs for r in usable} | {"device": case.device}
     if FAKE_QUANTIZED not in answers and (made := _fake_quantized(case)) is not None:
         answers[FAKE_QUANTIZED] = [made]
+    if (stream := _stream(case)) is not None:
+        answers[STREAM] = stream
+    if lacking := _lacking(case, answers):
+        case.notes.append(lacking)
     dtypes = [a.dtype for a in case.device]
     stages = stage_distances(answers, case.qparams, dtypes)
     first = _explained(case, answers, accuracy)
@@ -314,6 +331,45 @@ def _fake_quantized(case: _Case) -> Array | None:
         return None  # a program from elsewhere may lack what this takes; the stage is then left out
 
 
+def _stream(case: _Case) -> Sequence[Array] | None:
+    """What the command stream gives; None, and the reason kept, where it is not to be had.
+
+    On the emulator the NPU model has run it: while the bits are those of every exact reference, its answer is the
+    device's. Otherwise it is run here, on the inputs of the capture.
+    """
+    if case.capture.executor.kind == "host":
+        case.lacking[STREAM] = "a host target has none"
+        return None
+    exact = [c for c in case.comparisons if c.exact]
+    if case.capture.executor.kind == "emulator" and exact and all(c.passed for c in exact):
+        return case.device
+    from corstone.judge.first import run_stream
+
+    if not case.inputs:
+        case.lacking[STREAM] = "the inputs are not there"
+        return None
+    case.walked = run_stream(case.program, case.inputs)
+    if isinstance(case.walked, str):
+        case.lacking[STREAM] = case.walked
+        return None
+    outputs = case.walked.outputs
+    if [x.shape for x in outputs] != [x.shape for x in case.device]:
+        case.lacking[STREAM] = "it gives outputs of other shapes here"
+        return None
+    return outputs
+
+
+def _lacking(case: _Case, answers: Collection[str]) -> str:
+    """The note that names the stages without a distance, and why; "" when all are there."""
+    if is_plain(case.capture, case.program):
+        return "a plain graph has two stages, float and device: nothing is quantized or lowered to TOSA"
+    missing = [name for name in (FLOAT, FAKE_QUANTIZED, STREAM) if name not in answers]
+    if not set(answers) & set(EXACT):
+        missing.insert(-1, "tosa")
+    reasons = [f"{name} ({case.lacking.get(name) or 'it is not among the references'})" for name in missing]
+    return f"stages without a distance: {'; '.join(reasons)}" if reasons else ""
+
+
 def _explained(case: _Case, answers: Mapping[str, Sequence[Array]], accuracy: Sequence[Accuracy]) -> str:
     """The first step that moved the worst element, with its cause by name; "" when nothing can be said."""
     from corstone.judge.first import explain_accuracy, explain_bits, explain_domain
@@ -322,7 +378,7 @@ def _explained(case: _Case, answers: Mapping[str, Sequence[Array]], accuracy: Se
         wrong = next((c for c in case.comparisons if c.exact and not c.passed and c.worst), None)
         if wrong is not None:
             at = _flat(case, wrong.output, wrong.worst[0].index)
-            return str(explain_bits(case.program, case.inputs, case.device, wrong.output, at))
+            return str(explain_bits(case.program, case.inputs, case.device, wrong.output, at, case.walked))
         if any(v.cause is Cause.OUT_OF_DOMAIN for v in case.failures) and (
             spoilt := explain_domain(case.program, case.inputs)
         ):
@@ -334,7 +390,7 @@ def _explained(case: _Case, answers: Mapping[str, Sequence[Array]], accuracy: Se
             values = {
                 name: float(saturated(real_values(answers[name][i].reshape(-1)[at : at + 1], q), q)[0])
                 for name in ORDER
-                if name in answers and i < len(answers[name])
+                if name in answers and name != STREAM and i < len(answers[name])
                 for q in [case.qparams[i]]
             }
             allowed = 1.0 if result.comparison.passed else min(1.0, float(result.allowed[at]))

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,15 +24,18 @@ from corstone.accuracy.tables import TableUse, exact_entries, expected_entries, 
 from corstone.errors import HarnessError
 from corstone.judge.codes import quantize
 from corstone.judge.fake import exact_codes, one_operator
+from corstone.judge.stages import STREAM
 from corstone.program import Program, QParams
 from corstone.quantize.domains import UNARY, unary
+
+if TYPE_CHECKING:
+    from corstone.looking.walk import Walk
 
 Array = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
 _TIE = 1e-4
 _SHARE = 0.1
 """A step of less than this share of the largest is not what made the answer wrong, even if it came first."""
-STREAM = "command stream"
 
 
 class Why(StrEnum):
@@ -156,23 +159,36 @@ def explain_domain(program: Program, inputs: Sequence[Array]) -> First | None:
     return First("quantization", Why.CODE_OUTSIDE, index, detail)
 
 
-def explain_bits(program: Program, inputs: Sequence[Array], device: Sequence[Array], output: int, at: int) -> First:
-    """Why the device's bits are not TOSA's, by running its command stream on the NPU model here.
+def run_stream(program: Program, inputs: Sequence[Array], feature_maps: bool = True) -> Walk | str:
+    """The program's command stream on the NPU model here, or why it does not run."""
+    from corstone.formats.pte import read_pte
+    from corstone.looking.walk import walk
+
+    try:
+        return walk(read_pte(program.pte), inputs, feature_maps)
+    except (HarnessError, OSError, ValueError) as error:
+        return f"the stream does not run on the NPU model here: {error}"
+
+
+def explain_bits(
+    program: Program,
+    inputs: Sequence[Array],
+    device: Sequence[Array],
+    output: int,
+    at: int,
+    walked: Walk | str | None = None,
+) -> First:
+    """Why the device's bits are not TOSA's, by its command stream on the NPU model here (``walked``, or run now).
 
     The model's bits are the device's: the stream is at fault, and ``stream`` names the operation. They are others: the
     device is. A stream that does not run here leaves both open.
     """
-    from corstone.formats.pte import read_pte
     from corstone.judge.stream import wrong_operation
-    from corstone.looking.walk import walk
 
     index = tuple(int(i) for i in np.unravel_index(at, program.outputs[output].shape or (1,)))
-    try:
-        walked = walk(read_pte(program.pte), inputs)
-    except (HarnessError, OSError, ValueError) as error:
-        return First(
-            f"{STREAM} or device", Why.UNKNOWN, index, f"the stream does not run on the NPU model here: {error}"
-        )
+    walked = run_stream(program, inputs) if walked is None else walked
+    if isinstance(walked, str):
+        return First(f"{STREAM} or device", Why.UNKNOWN, index, walked)
     model = walked.outputs[output]
     found = wrong_operation(program, walked)
     if model.shape == device[output].shape and model.tobytes() == device[output].tobytes():

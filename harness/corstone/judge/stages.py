@@ -1,4 +1,4 @@
-"""Where the answer changed: float, fake-quantized, TOSA or table, device.
+"""Where the answer changed: float, fake-quantized, TOSA or table, command stream, device.
 
 Two questions, both answered from stored arrays: how far each stage is from the one before it, and, for the element the
 verdict is about, at which stage it first left what was allowed.
@@ -19,7 +19,8 @@ from corstone.judge.verdict import StageDistance
 from corstone.program import QParams
 
 Array = npt.NDArray[Any]
-ORDER = ("float", "fake-quantized", "table", "tosa", "vgf", "device")
+STREAM = "command stream"
+ORDER = ("float", "fake-quantized", "table", "tosa", "vgf", STREAM, "device")
 
 
 def stage_distances(
@@ -27,8 +28,7 @@ def stage_distances(
 ) -> tuple[StageDistance, ...]:
     """Distance of each stage to the one before it, for the stages there are, in the order of ``ORDER``.
 
-    ``answers`` maps a stage's name to its outputs; ``device`` must be there. The largest step over all outputs counts;
-    ``worst_index`` is flat, in the output that has it.
+    ``answers`` maps a stage's name to its outputs; ``device`` must be there. The largest step over all outputs counts.
     """
     present = [name for name in ORDER if name in answers]
     return tuple(_distance(earlier, later, answers, qparams, dtypes) for earlier, later in itertools.pairwise(present))
@@ -41,19 +41,26 @@ def _distance(
     qparams: Sequence[QParams | None],
     dtypes: Sequence[np.dtype[Any]],
 ) -> StageDistance:
-    largest, largest_abs, moved, where = 0.0, 0.0, 0, None
-    for before, after, q, dtype in zip(answers[earlier], answers[later], qparams, dtypes, strict=True):
+    largest, largest_abs, moved = 0.0, 0.0, 0
+    where: tuple[int | None, int] = (None, 0)
+    first: tuple[int | None, int] = (None, 0)
+    for number, (before, after, q, dtype) in enumerate(
+        zip(answers[earlier], answers[later], qparams, dtypes, strict=True)
+    ):
         a = saturated(real_values(before.reshape(-1), q), q)
         b = saturated(real_values(after.reshape(-1), q), q)
         error = error_lsb(a, b, dtype, q)
         # Float references have no value outside a domain; every later stage has some code there.
         error = np.where(np.isnan(a) & (earlier == "float"), 0.0, error)
-        moved += int(np.count_nonzero(error > 0.5))
+        differs = error > 0.5
+        if differs.any() and first[0] is None:
+            first = (int(differs.argmax()), number)
+        moved += int(np.count_nonzero(differs))
         if error.size and error.max() > largest:
-            largest, where = float(error.max()), int(error.argmax())
+            largest, where = float(error.max()), (int(error.argmax()), number)
             with np.errstate(invalid="ignore"):
-                largest_abs = float(abs(a[where] - b[where]))
-    return StageDistance(earlier, later, largest, largest_abs, moved, where)
+                largest_abs = float(abs(a[where[0]] - b[where[0]]))
+    return StageDistance(earlier, later, largest, largest_abs, moved, *where, *first)
 
 
 def first_over_budget(

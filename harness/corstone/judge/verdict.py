@@ -54,8 +54,9 @@ class RegionResult:
 class StageDistance:
     """How far one stage's answer is from the stage before it, over all elements of all outputs.
 
-    ``differing`` counts elements that moved by more than half an LSB; ``worst_index`` is the flat index of the largest
-    step, None when nothing moved.
+    ``differing`` counts elements that moved by more than half an LSB; ``first_index`` is the flat index of the first of
+    them, in output ``first_output``, None when there is none. ``worst_index`` is the flat index of the largest step,
+    in output ``worst_output``, None when nothing moved.
     """
 
     earlier: str
@@ -64,6 +65,9 @@ class StageDistance:
     max_abs: float
     differing: int
     worst_index: int | None = None
+    worst_output: int = 0
+    first_index: int | None = None
+    first_output: int = 0
 
 
 @dataclass(frozen=True)

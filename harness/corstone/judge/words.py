@@ -138,6 +138,7 @@ _STAGE = {
     "table": "lowering: the TABLE of the lowered graph has this error",
     "tosa": "lowering: the TOSA graph has this error",
     "vgf": "lowering: the graph as VGF has this error",
+    "command stream": "compilation: the command stream has this error, the TOSA graph has not",
     "device": "device: every stage before it keeps the budget",
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 from corstone.paths import file_name, user_path
 from corstone.targets import HOST_BOARD, HOST_TARGETS
 
-REFERENCES = ("table", "tosa", "float")
+REFERENCES = ("table", "tosa", "float", "fake-quantized")
 
 
 @dataclass(frozen=True)

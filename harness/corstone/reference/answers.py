@@ -23,7 +23,7 @@ from corstone.reference.plan import CallRecord, PlanRun, run_plan
 from corstone.reference.table import graph_inputs
 
 Array = npt.NDArray[Any]
-DEFAULT = ("table", "tosa", FLOAT)
+DEFAULT = ("table", "tosa", FLOAT, FAKE_QUANTIZED)
 _ABSENT = frozenset({Cause.UNSUPPORTED, Cause.MISSING_TOOL})
 
 
@@ -52,14 +52,20 @@ def answers(program: Program, inputs: Sequence[Array], names: Sequence[str] = DE
     ------
     ConfigError: a name that is none of these. What a reference itself meets becomes the status of its result.
     """
-    if unknown := set(names) - _REFERENCES.keys():
-        raise ConfigError(f"no such reference: {sorted(unknown)}", hint=f"use {', '.join(_REFERENCES)}")
-    return {name: _guarded(name, program, inputs) for name in names}
+    if unknown := set(names) - set(NAMES):
+        raise ConfigError(f"no such reference: {sorted(unknown)}", hint=f"use {', '.join(NAMES)}")
+    # Both kinds of real values come out of one child.
+    real = floating.run_all(program, inputs, [n for n in names if n in (FLOAT, FAKE_QUANTIZED)])
+    return {name: _guarded(name, program, inputs, real.get(name)) for name in names}
 
 
-def _guarded(name: str, program: Program, inputs: Sequence[Array]) -> Answer:
+def _guarded(name: str, program: Program, inputs: Sequence[Array], real: list[Array] | HarnessError | None) -> Answer:
     try:
-        return _REFERENCES[name](program, inputs)
+        if isinstance(real, HarnessError):
+            raise real
+        if real is not None:
+            return Answer(ReferenceResult(name, tuple(real), version=_made_by(name, program)))
+        return _through_plan(name, program, inputs)
     except Unpredictable as left_open:
         return Answer(ReferenceResult(name, (), Status.UNPREDICTABLE, str(left_open), _version(name)))
     except HarnessError as error:
@@ -72,6 +78,14 @@ def _version(name: str) -> str:
     return {"table": f"numpy {np.__version__}", "tosa": f"tosa-tools {versions['tosa']}"}.get(
         name, f"torch {versions['torch']}"
     )
+
+
+def _made_by(name: str, program: Program) -> str:
+    """Who made an answer of real values: numpy where it can (``floating.without_torch``), else torch."""
+    from corstone.judge.fake import one_operator
+
+    alone = program.source.startswith("network:") if name == FLOAT else one_operator(program) is not None
+    return f"numpy {np.__version__}" if alone else _version(name)
 
 
 def _through_plan(name: str, program: Program, inputs: Sequence[Array]) -> Answer:
@@ -118,23 +132,9 @@ def _vgf_call(program: Program, number: int, inputs: Sequence[Array]) -> Sequenc
     return kept("vgf", path, shaped, tool_versions()["tosa"], lambda: run_graph(path, shaped, types))
 
 
-def _real(name: str, program: Program, inputs: Sequence[Array]) -> Answer:
-    if name == FLOAT and program.source.startswith("network:"):
-        version = f"numpy {np.__version__}"
-    else:
-        version = _version(name)
-    return Answer(ReferenceResult(name, tuple(floating.run(program, inputs, name)), version=version))
-
-
 _DELEGATES: dict[str, Callable[..., Sequence[Array]]] = {
     "table": _table_call,
     "tosa": _tosa_call,
     "vgf": _vgf_call,
 }
-_REFERENCES: dict[str, Callable[[Program, Sequence[Array]], Answer]] = {
-    "table": lambda program, inputs: _through_plan("table", program, inputs),
-    "tosa": lambda program, inputs: _through_plan("tosa", program, inputs),
-    "vgf": lambda program, inputs: _through_plan("vgf", program, inputs),
-    FLOAT: lambda program, inputs: _real(FLOAT, program, inputs),
-    FAKE_QUANTIZED: lambda program, inputs: _real(FAKE_QUANTIZED, program, inputs),
-}
+NAMES = (*_DELEGATES, FLOAT, FAKE_QUANTIZED)

@@ -28,10 +28,10 @@ KIND = "host"
 
 
 def references_for(target: str, names: Sequence[str]) -> tuple[str, ...]:
-    """Those of ``names`` that can judge a host target: not its own executor, and none that is exact for a plain one."""
+    """Those of ``names`` that can judge a host target: not its own executor; a plain one has float alone."""
     host = HOST_TARGETS[target]
-    exact = {"table", "tosa", "vgf"}
-    return tuple(n for n in names if n != host.executor and (host.quantized or n not in exact))
+    quantized = {"table", "tosa", "vgf", "fake-quantized"}
+    return tuple(n for n in names if n != host.executor and (host.quantized or n not in quantized))
 
 
 def run_host(program: Program, inputs: Sequence[Array], folder: Path) -> Capture:

@@ -59,7 +59,10 @@ def detail(record: CaseRecord, drawn: Detail) -> dict[str, Any]:
             "first": verdict.first_difference,
             "notes": [*verdict.notes, *([UNDRAWN_NOTE] if drawn == UNDRAWN else [])],
             "evidence": [[name, value] for name, value in verdict.evidence.items()],
-            "stages": [[s.earlier, s.later, figure(s.max_lsb), s.differing] for s in verdict.stages],
+            "stages": [
+                [s.earlier, s.later, figure(s.max_lsb), s.differing, s.first_index, s.first_output]
+                for s in verdict.stages
+            ],
             "comparisons": [comparison(c) for c in verdict.comparisons],
             "worst": worst(verdict),
             "versions": sorted(record.versions.items()),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from corstone.capture import Executor
 from corstone.causes import Cause, Outcome
-from corstone.judge.verdict import Comparison, Verdict, WorstElement
+from corstone.judge.verdict import Comparison, StageDistance, Verdict, WorstElement
 from corstone.report.record import CaseRecord
 
 _TAIL_LINES = 15
@@ -93,8 +93,16 @@ def page(record: CaseRecord, console: bytes = b"") -> str:
 def _stages(verdict: Verdict) -> list[str]:
     if not verdict.stages:
         return []
-    steps = [f"{s.earlier} → {s.later} {_number(s.max_lsb)} LSB" for s in verdict.stages]
+    steps = [f"{s.earlier} → {s.later} {_number(s.max_lsb)} LSB{_first(s)}" for s in verdict.stages]
     return ["  largest step between stages: " + ", ".join(steps)]
+
+
+def _first(stage: StageDistance) -> str:
+    """The first element that moved, by its flat index."""
+    if stage.first_index is None:
+        return ""
+    output = f" of output {stage.first_output}" if stage.first_output else ""
+    return f" (first at {stage.first_index}{output})"
 
 
 def _comparison(comparison: Comparison) -> list[str]:

@@ -16,7 +16,8 @@ import pytest
 from corstone.accuracy.tables import expected_entries, tables_of
 from corstone.formats.pte import read_pte
 from corstone.formats.vela import read_vela
-from corstone.judge.first import STREAM, First, Why, explain_bits
+from corstone.judge.first import First, Why, explain_bits
+from corstone.judge.stages import STREAM
 from corstone.looking.walk import Walk, walk
 from corstone.program import Program, QParams
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tests.unit.conftest import NETWORKS, Programs
 from corstone.causes import Cause
 from corstone.errors import ConfigError, ToolError
 from corstone.judge.reference import Status
+from corstone.lowering import LowerRequest, lower
 from corstone.program import Program
 from corstone.reference import answers, domain_findings, operators_of, references, table, tosa
 from corstone.reference.graph import parse_graph, read_graph
@@ -56,7 +58,8 @@ def test_table_is_the_tosa_reference_model_on_every_code(
 def test_whole_program_references_agree_and_keep_the_delegate_calls(programs: Programs, bits: int) -> None:
     program = programs("acos", bits, "fixed")
     found = answers(program, every_value(program))
-    assert {name: a.result.status for name, a in found.items()} == dict.fromkeys(("table", "tosa", "float"), Status.OK)
+    names = ("table", "tosa", "float", "fake-quantized")
+    assert {name: a.result.status for name, a in found.items()} == dict.fromkeys(names, Status.OK)
     table_answer, tosa_answer, real = found["table"], found["tosa"], found["float"]
     (output,) = table_answer.result.outputs
     assert output.dtype == np.float32
@@ -73,16 +76,63 @@ def test_whole_program_references_agree_and_keep_the_delegate_calls(programs: Pr
     assert np.array_equal(real.result.outputs[0], acos(x), equal_nan=True)
 
 
-def test_float_and_fake_quantized_of_a_graph_come_from_the_child(programs: Programs) -> None:
+def test_float_and_fake_quantized_of_a_graph_come_from_the_child(programs: Programs, tmp_path: Path) -> None:
     program = programs("acos", 8, "fixed")
-    # As a program of one's own: the registered numpy function is not asked.
-    own = replace(program, source="")
+    # As a program of one's own, and of an operator that numpy does not know: only torch can answer.
+    folder = Path(shutil.copytree(program.pte.parent, tmp_path / "own"))
+    own = replace(program, source="", pte=folder / program.pte.name)
+    (folder / "operators.json").write_text("[{}, {}]")
     inputs = every_value(program)
     found = references(own, inputs, ("table", "float", "fake-quantized"))
     assert found["float"].outputs[0].dtype == np.float64
     assert np.allclose(found["float"].outputs[0], acos(inputs[0]), rtol=0, atol=1e-12, equal_nan=True)
     # int8 tables hold what the quantized module computes.
     assert np.array_equal(found["fake-quantized"].outputs[0], found["table"].outputs[0])
+
+
+def test_fake_quantized_of_one_operator_is_made_in_numpy_as_torch_would(programs: Programs) -> None:
+    program = programs("acos", 8, "fixed")
+    inputs = every_value(program)
+    found = references(program, inputs, ("fake-quantized",))["fake-quantized"]
+    assert found.version.startswith("numpy")
+    assert np.array_equal(found.outputs[0].astype(np.float32), torch_answer(program, inputs))
+
+
+def torch_answer(program: Program, inputs: Sequence[Any]) -> Any:
+    """The saved quantized graph, run by torch in this process."""
+    import torch
+    import torch.ao.quantization.fx._decomposed
+
+    graph = torch.export.load(program.pte.parent / "quantized.pt2").module()
+    return graph(*(torch.from_numpy(x) for x in inputs)).numpy()
+
+
+@pytest.mark.usefixtures("lowering_cache")
+def test_fake_quantized_of_several_operators_is_kept_and_needs_no_torch_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = lower(LowerRequest("orientation"))
+    rng = np.random.default_rng(0)
+    inputs = [rng.uniform(-1, 1, spec.shape).astype(np.float32) for spec in program.inputs]
+    first = references(program, inputs)["fake-quantized"]
+    assert (first.status, first.version.split()[0]) == (Status.OK, "torch")
+    assert np.array_equal(first.outputs[0], torch_answer(program, inputs))
+
+    def no_child(*_: object) -> None:
+        raise AssertionError("a child was started for inputs that were evaluated before")
+
+    monkeypatch.setattr("corstone.reference.floating.run_jobs", no_child)
+    again = references(program, inputs)["fake-quantized"]
+    assert np.array_equal(first.outputs[0], again.outputs[0])
+
+
+@pytest.mark.usefixtures("lowering_cache")
+def test_a_graph_that_is_missing_is_named(tmp_path: Path) -> None:
+    program = lower(LowerRequest("orientation"))
+    shutil.copy(program.pte, tmp_path)
+    inputs = [np.zeros(spec.shape, np.float32) for spec in program.inputs]
+    elsewhere = replace(program, pte=tmp_path / program.pte.name)
+    found = references(elsewhere, inputs, ("fake-quantized",))["fake-quantized"]
+    assert found.status is Status.UNAVAILABLE
+    assert "came without quantized.pt2" in found.message
 
 
 def test_zeros_are_answered_like_anything_else(programs: Programs) -> None:

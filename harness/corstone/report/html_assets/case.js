@@ -158,7 +158,7 @@ var Case = (function () {
     box.appendChild(h("span", "", stages[0][0]));
     stages.forEach(function (s) {
       var i = h("i");
-      put(i, h("b", "", num(s[2]) + " LSB"), document.createTextNode(s[3] ? s[3].toLocaleString("en") + " moved → " : "→"));
+      put(i, h("b", "", num(s[2]) + " LSB"), document.createTextNode(s[3] ? s[3].toLocaleString("en") + " moved, first " + s[4] + (s[5] ? " of output " + s[5] : "") + " → " : "→"));
       put(box, i, h("span", "", s[1]));
     });
     return box;
