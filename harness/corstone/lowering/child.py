@@ -147,10 +147,15 @@ def _end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
+def run(folder: Path) -> None:
+    """Work off a folder, and end when standard input closes."""
+    _end_with_parent()
+    serve(folder)
+
+
 def main() -> None:
     """Entry point of the child."""
-    _end_with_parent()
-    serve(Path(sys.argv[1]))
+    run(Path(sys.argv[1]))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import typing
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -15,8 +16,9 @@ import torch
 _QUESTION = "_collect_all_valid_cia_ops"
 
 
+@lru_cache(maxsize=1)
 def spare_repeated_work() -> None:
-    """Apply all of it; for a process that does nothing but lower."""
+    """Apply all of it, once; for a process that does nothing but lower, and those it forks."""
     _remember_composite_operators()
     _keep_annotations()
     # Libraries stay until the end: looking through their objects for garbage finds none. Between requests the child
@@ -49,6 +51,7 @@ def _remember_composite_operators() -> None:
 
     for module in (utils, tables, programs):
         setattr(module, _QUESTION, remembered)
+    remembered()
 
 
 def _keep_annotations() -> None:

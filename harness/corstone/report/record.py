@@ -22,7 +22,8 @@ class CaseRecord:
 
     ``case_id`` is stable over versions (``acos-int8-fixed-ethos-u55-128-corstone-300-codes``), so that history lines
     up. ``executor`` is None when nothing was executed. ``versions`` maps torch, executorch, vela, tosa, runner, qemu
-    or fvp, python and corstone to version strings. ``seconds`` maps stages to wall-clock seconds.
+    or fvp, python and corstone to version strings. ``seconds`` maps stages to wall-clock seconds. ``program`` says where
+    the program came from: ``cache``, ``compiled``, or empty where there was none.
     """
 
     case_id: str
@@ -42,6 +43,7 @@ class CaseRecord:
     versions: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     repro: str = ""
+    program: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, with the schema number; numbers that JSON lacks become words (``Verdict.to_json``)."""

@@ -113,30 +113,39 @@ def test_errors_of_the_child_keep_kind_cause_hint_and_evidence(script: Path, tmp
     assert refused.evidence == {"a": "b"}
 
 
-def test_the_child_ends_when_its_parent_is_killed(empty_cache: Path) -> None:
+@pytest.mark.parametrize("warm", ["0", "1"])
+def test_nothing_is_left_of_a_killed_parent(empty_cache: Path, warm: str) -> None:
     script = "from corstone.lowering import LowerRequest, lower\nlower(LowerRequest('acos'))\n"
-    parent = subprocess.Popen([sys.executable, "-c", script])
+    parent = subprocess.Popen([sys.executable, "-c", script], env=os.environ | {"CORSTONE_WARM": warm})
     try:
-        child = _child_of(parent.pid)
+        begun(empty_cache)
+        children = below(parent.pid)
     finally:
         parent.send_signal(signal.SIGKILL)
         parent.wait(timeout=30)
-    assert gone(child)
+    assert len(children) == 1 + int(warm)
+    assert all(map(gone, children))
 
 
-def _child_of(parent: int) -> int:
-    """The compile child, once it has begun its first request."""
+def begun(cache: Path) -> None:
+    """Wait until a compile child has begun its first request."""
     for _ in range(1200):
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            with suppress(OSError):
-                pid, rest = int(stat.parent.name), stat.read_text().rpartition(")")[2].split()
-                command = (stat.parent / "cmdline").read_bytes().split(b"\0")
-                if int(rest[1]) == parent and b"corstone.lowering.child" in command:
-                    folder = Path(os.fsdecode(command[-2]))
-                    if (folder / "progress.json").exists():
-                        return pid
+        if list(cache.glob("lowering/tmp/*/child-*/progress.json")):
+            return
         time.sleep(0.05)
     raise AssertionError("the compile child was not seen")
+
+
+def below(process: int) -> list[int]:
+    """Children of a process, and theirs."""
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    found = [process]
+    for above in found:
+        found += [pid for pid, parent in parents.items() if parent == above]
+    return found[1:]
 
 
 def test_a_segfault_in_vela_is_a_compile_crash_of_that_stage(
