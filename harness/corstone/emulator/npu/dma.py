@@ -160,8 +160,6 @@ def build_dma(machine: Machine, regs: Registers) -> Plan:
         raise NpuError("limit", f"a DMA of {length * rows * planes} bytes is beyond the work limit")
     indices = None
     if gather or scatter:
-        if mode == "1D":
-            raise NpuError("parse", "an indexed DMA needs rows")
         skip = regs["DMA0_IDX_SKIP1"] if mode == "3D" else 0
         region = machine.region(regs["DMA0_IDX_REGION"])
         indices = Indices(region, machine.pointer["DMA0_IDX"], regs["DMA0_IDX_MAX"], skip)
@@ -169,8 +167,8 @@ def build_dma(machine: Machine, regs: Registers) -> Plan:
     # Each row is a step of its own as well as its bytes.
     cost = Cost(0, size, size, _WORK_A_ROW * rows * planes)
     return Copy(
-        _side(machine, regs, "SRC", mode),
-        _side(machine, regs, "DST", mode),
+        _side(machine, regs, "SRC", mode, rows=gather or mode != "1D"),
+        _side(machine, regs, "DST", mode, rows=scatter or mode != "1D"),
         length,
         rows,
         planes,
@@ -180,11 +178,12 @@ def build_dma(machine: Machine, regs: Registers) -> Plan:
     )
 
 
-def _side(machine: Machine, regs: Registers, name: str, mode: str) -> Side:
+def _side(machine: Machine, regs: Registers, name: str, mode: str, *, rows: bool) -> Side:
+    """Vela writes an indexed move of a single row in mode 1D: its indexed side has a row step all the same."""
     register = f"DMA0_{name}_REGION"
     internal = bool(regs.field(register, "internal"))
     steps = [0, 0]
-    if mode != "1D":
+    if rows:
         steps[0] = regs[f"DMA0_{name}_STRIDE0"]
     if mode == "3D":
         steps[1] = regs[f"DMA0_{name}_STRIDE1"]
