@@ -56,7 +56,7 @@ class Curve:
     """One case. ``codes`` int64 [N] ascending, ``x`` float64 [N]; ``values`` maps a stage to float64 [N].
 
     ``error`` is device against float in output steps [N], 0 where float has no value; ``judged`` says where it has one.
-    ``cost`` has operations, Vela's cycles and bytes of the program.
+    ``cost`` has operations, Vela's cycles and bytes of the program; ``source`` is what it was lowered from.
     """
 
     record: CaseRecord
@@ -70,6 +70,7 @@ class Curve:
     tables: tuple[TableUse, ...]
     cost: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    source: str = ""
 
     @property
     def title(self) -> str:
@@ -174,7 +175,10 @@ def load_curve(record: CaseRecord) -> Curve:
     x = values_of(codes, given)
     error, judged = distance(values[FLOAT], values["device"], output)
     ordered = {stage: values[stage] for stage in STAGES if stage in values}
-    return Curve(record, given, output, codes, x, ordered, error, judged, tables, program_cost(program), tuple(notes))
+    cost = program_cost(program)
+    return Curve(
+        *(record, given, output, codes, x, ordered, error, judged, tables), cost, tuple(notes), source=program.source
+    )
 
 
 def distance(exact: Floats, got: Floats, output: QParams) -> tuple[Floats, npt.NDArray[np.bool_]]:

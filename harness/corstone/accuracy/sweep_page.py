@@ -17,6 +17,7 @@ import numpy as np
 
 from corstone import __version__
 from corstone.accuracy.curve import STAGES, WITHIN, Curve, wrong_entries
+from corstone.accuracy.edge_findings import edges
 from corstone.accuracy.plot import Line, Plot, svg
 from corstone.accuracy.sweep import Swept
 from corstone.judge.reference import FAKE_QUANTIZED, FLOAT
@@ -86,6 +87,7 @@ def page(swept: Swept, title: str = "Sweep") -> str:
         "<h2>Codes within so many output steps (LSB) of float64</h2>",
         _table(*_summary(swept)),
         '<p class="soft">codes: those with a float64 value; outside: those outside the domain, without one.</p>',
+        _ends(swept),
         _refused(swept),
     ]
     for (network, bits), group in itertools.groupby(
@@ -146,6 +148,16 @@ def _summary(swept: Swept) -> tuple[list[str], list[list[str]], int]:
         for c in swept.curves
     ]
     return head, rows, 5
+
+
+def _ends(swept: Swept) -> str:
+    """What is answered at the ends of each registered network's domain."""
+    rows = [
+        [e.network, f"int{e.bits}", e.policy, e.target, *map(_n, (e.x, e.device, e.exact, e.off_by))]
+        for e in edges(swept)
+    ]
+    head = ["network", "bits", "policy", "target", "input", "device", "float", "off by"]
+    return f"<h2>At the ends of the domain</h2>{_table(head, rows, 4)}" if rows else ""
 
 
 def _refused(swept: Swept) -> str:

@@ -1,4 +1,5 @@
-"""A sweep as files: ``codes.csv`` has every code of every case, ``summary.csv`` a row a case, ``sweep.json`` both sums.
+"""A sweep as files: ``codes.csv`` has every code, ``summary.csv`` a row a case, ``findings.md`` what it shows, and
+``sweep.json`` all but the codes.
 
 Numbers have the precision to tell codes apart; a value that is not there is an empty cell. Leaves out the page.
 """
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from corstone.accuracy import edge_findings
 from corstone.accuracy.curve import STAGES, WITHIN, Curve
 from corstone.accuracy.sweep import Swept
 
@@ -95,8 +97,19 @@ def _cells(values: Any, digits: int = 9) -> list[str]:
     return ["" if math.isnan(v) else f"{v:.{digits}g}" for v in values.tolist()]
 
 
+def write_findings(path: Path, swept: Swept, title: str) -> Path:
+    """Write the tables of ``edge_findings`` as Markdown.
+
+    Raises
+    ------
+    OSError: the file cannot be written.
+    """
+    path.write_text(f"# {title}\n\n{edge_findings.markdown(swept)}")
+    return path
+
+
 def write_json(path: Path, swept: Swept) -> Path:
-    """Write the summary, worst codes, guard findings and times.
+    """Write the summary, worst codes, findings, the guard's and times.
 
     Raises
     ------
@@ -114,7 +127,13 @@ def write_json(path: Path, swept: Swept) -> Path:
         for curve in swept.curves
     ]
     refused = [vars(r) for r in swept.refused]
-    data = {"schema": SCHEMA, "cases": cases, "refused": refused, "seconds": swept.seconds}
+    data = {
+        "schema": SCHEMA,
+        "cases": cases,
+        "findings": edge_findings.to_json(swept),
+        "refused": refused,
+        "seconds": swept.seconds,
+    }
     path.write_text(json.dumps(_plain(data), indent=1, allow_nan=False) + "\n")
     return path
 

@@ -71,7 +71,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="input sets for the observers: .npz, an array for each input, its first axis counts the sets",
     )
     parser.add_argument(
-        "--out", type=options.path, default=Path("corstone-out"), metavar="DIR", help="folder of the run's files"
+        "-o", "--out", type=options.path, default=Path("corstone-out"), metavar="DIR", help="folder of the run's files"
     )
     parser.add_argument("--json", type=options.path, metavar="FILE", help="write the verdicts as JSON")
     parser.add_argument("--junit", type=options.path, metavar="FILE", help="write JUnit XML")

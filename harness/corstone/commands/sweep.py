@@ -20,8 +20,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "sweep",
         help="every input code of networks and policies, side by side",
-        description="Run every input code of each network on the device and write one page (sweep.html), two tables "
-        "(summary.csv, codes.csv) and sweep.json into the folder --out. A combination that does not exist is listed "
+        description="Run every input code of each network on the device and write one page (sweep.html), what it "
+        "shows at the ends of each domain and over all codes (findings.md), two tables (summary.csv, codes.csv) and "
+        "sweep.json into the folder --out. A combination that does not exist is listed "
         "with its reason.",
         epilog="exit status: 0 every case was swept (whatever its accuracy: `corstone check` judges), 1 a device "
         "answered other bits than the references, 2 the caller's error, 3 or 4 the worst of cases that gave no curve, "
@@ -37,7 +38,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--target", type=options.words, default=["ethos-u55-128"], help="NPUs by their Vela names")
     parser.add_argument(
-        "--out", type=options.path, default=Path("corstone-sweep"), metavar="DIR", help="folder of the files"
+        "-o", "--out", type=options.path, default=Path("corstone-sweep"), metavar="DIR", help="folder of the files"
     )
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="boots at a time (default: 2)")
     parser.add_argument("--no-codes", action="store_true", help="leave out codes.csv, which has a row for every code")
@@ -50,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the sweep and write its files."""
     from corstone.accuracy.sweep import requests, sweep
     from corstone.accuracy.sweep_page import write_page
-    from corstone.accuracy.tabular import summary_rows, write_csv, write_json
+    from corstone.accuracy.tabular import summary_rows, write_csv, write_findings, write_json
     from corstone.causes import Cause
     from corstone.report import terminal
 
@@ -72,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         page = write_page(args.out / "sweep.html", swept, f"Sweep of {', '.join(args.networks)}")
         swept.seconds["page"] = time.monotonic() - drawing
+        write_findings(args.out / "findings.md", swept, f"Findings of {', '.join(args.networks)}")
         write_csv(args.out, swept, codes=not args.no_codes)
         swept.seconds["total"] = time.monotonic() - began
         write_json(args.out / "sweep.json", swept)

@@ -63,6 +63,7 @@ class Device:
             network=request.network,
             bits=request.bits,
             policy=request.policy,
+            source="network:acos",
         ).save(folder / "program.json")
         x = dequantize(np.arange(-128, 128), GIVEN).astype(np.float32)
         (right,) = walk(pte, [x], feature_maps=False).outputs
@@ -148,7 +149,19 @@ def test_a_sweep_writes_page_tables_and_json_and_lists_what_is_refused(
         assert float(r["device"]) == float(r["tosa"])
         assert float(r["x"]) == pytest.approx(int(r["code"]) * GIVEN.scale, rel=1e-6)
     assert all(r["fake_quantized"] for r in first)
+    # The stored program is ``fixed``: acos(+1) is 0.123 instead of 0, since its largest code is 127/128.
+    found = data["findings"]
+    ends = [(e["target"], e["x"], round(e["device"], 4), round(e["exact"], 4)) for e in found["edges"]]
+    for target in ("ethos-u55-128", "ethos-u65-256"):
+        assert (target, -1.0, 3.1401, 3.1416) in ends
+        assert (target, 1.0, 0.1231, 0.0) in ends
+    assert [(w["codes"], w["outside"], w["bits_equal"]) for w in found["codes"]] == [(255, 1, True)] * 2
+    assert all(w["why"] for w in found["codes"])
+    text = (out / "findings.md").read_text()
+    assert "| acos | 8 | edge_exact | ethos-u55-128 | 1 | 0.1231 | 0.0000 | 0.1231 |" in text
+    assert "| acos | 8 | edge_exact | ethos-u55-128 | 255 | 2.5 |" in text
     page = (out / "sweep.html").read_text()
+    assert "At the ends of the domain" in page
     assert "The same answer to every code on ethos-u65-256" in page
     assert "acos int16 edge_exact" in page
 
