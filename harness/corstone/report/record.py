@@ -22,8 +22,8 @@ class CaseRecord:
 
     ``case_id`` is stable over versions (``acos-int8-fixed-ethos-u55-128-corstone-300-codes``), so that history lines
     up. ``executor`` is None when nothing was executed. ``versions`` maps torch, executorch, vela, tosa, runner, qemu
-    or fvp, python and corstone to version strings. ``seconds`` maps stages to wall-clock seconds. ``program`` says where
-    the program came from: ``cache``, ``compiled``, or empty where there was none.
+    or fvp, python and corstone to version strings. ``seconds`` maps stages to wall-clock seconds. ``program`` is
+    ``cache`` or ``compiled``, where the program came from; empty where there was none.
     """
 
     case_id: str
