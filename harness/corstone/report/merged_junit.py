@@ -18,6 +18,7 @@ Source: the schema of Jenkins' xunit plugin, junit-10.xsd (MIT), kept under test
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -176,6 +177,12 @@ def _properties(pairs: Iterable[tuple[str, str]]) -> Properties:
 
 
 def _quoted(text: str) -> str:
+    # Names, versions and boards are those of thousands of cases.
+    return _quoted_once(text) if len(text) < 80 else quoteattr(xml_text(text))
+
+
+@functools.lru_cache(maxsize=4096)
+def _quoted_once(text: str) -> str:
     return quoteattr(xml_text(text))
 
 
