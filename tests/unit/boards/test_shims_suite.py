@@ -30,6 +30,8 @@ def test_add_u55_INT(n): boot()
 def test_add_u85_INT(): boot(4); assert 1 == 2, "other bits"
 def test_add_tosa_INT(): raise SystemExit("not wanted")
 def test_add_u55_INT_quiet(): "OpNotSupportedPipeline"
+def test_add_u85_INT_popped(): "pipeline.pop_stage(-1)"
+def test_add_u85_INT_fault(): boot(8); raise RuntimeError("Failed running FVP" + 900 * " -C x=1" + "Stderr: NPU fault")
 def test_add_u85_INT_refused(): boot(2, started=False)
 @pytest.mark.xfail(reason="MLETORCH-1")
 def test_add_u55_INT_known(): boot(); raise ValueError
@@ -67,13 +69,15 @@ def states(plan: Plan) -> dict[str, str]:
 
 
 def test_only_what_booted_counts_as_passed(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Suite(plan).run() == 8
+    assert Suite(plan).run() == 10
     assert states(plan) == {
         "test_add_u55_INT[0]": "passed",
         "test_add_u55_INT[1]": "passed",
         "test_add_u55_INT[2]": "passed",
         "test_add_u85_INT": "failed",
         "test_add_u55_INT_quiet": "no-device",
+        "test_add_u85_INT_popped": "no-device",
+        "test_add_u85_INT_fault": "failed",
         "test_add_u85_INT_refused": "no-device",
         "test_add_u55_INT_known": "xfailed",
         "test_add_u85_INT_skip": "skipped",
@@ -85,6 +89,11 @@ def test_only_what_booted_counts_as_passed(plan: Plan, monkeypatch: pytest.Monke
     assert rows["test_add::test_add_u55_INT_known"]["why"] == "MLETORCH-1"
     assert rows["test_add::test_add_u85_INT_skip"]["why"] == "Skipped: too slow"
     assert rows["test_add::test_add_u55_INT_quiet"]["why"] == "checks that the operator is not delegated"
+    assert rows["test_add::test_add_u85_INT_popped"]["why"] == "takes its own device stage out"
+    fault = rows["test_add::test_add_u85_INT_fault"]["why"]
+    assert fault.startswith("call: RuntimeError: Failed running FVP")
+    assert "NPU fault" in fault
+    assert len(fault) < 620
     for line in (plan.out / "results.ndjson").read_text().splitlines():
         assert set(json.loads(line)) == {"test", "state", "boots", "exits", "boot_s", "wall_s", "why"}
     assert not (plan.out / "tmp").exists()
@@ -94,7 +103,10 @@ def test_only_what_booted_counts_as_passed(plan: Plan, monkeypatch: pytest.Monke
     listed = Suite(plan).collect()
     monkeypatch.setattr(Suite, "collect", lambda _self: listed)
     assert Suite(plan).run() == 0
-    assert Suite(dataclasses.replace(plan, again=("failed",))).todo() == ["test_add::test_add_u85_INT"]
+    assert Suite(dataclasses.replace(plan, again=("failed",))).todo() == [
+        "test_add::test_add_u85_INT",
+        "test_add::test_add_u85_INT_fault",
+    ]
     parts = [Suite(dataclasses.replace(plan, out=plan.out / "other", shard=(k, 3))).todo() for k in (1, 2, 3)]
     assert sorted(test for part in parts for test in part) == sorted(rows)
     assert max(map(len, parts)) - min(map(len, parts)) <= 1

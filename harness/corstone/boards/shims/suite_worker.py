@@ -24,7 +24,13 @@ _NO_DEVICE = (
     ("OpNotSupported", "checks that the operator is not delegated"),
     ("run_on_fvp=False", "says run_on_fvp=False"),
     ("pytest.raises", "expects an error of the compiler"),
+    ("call_delegate not in", "checks that the operator is not delegated"),
+    ("not_delegated", "checks that the operator is not delegated"),
+    ("call_delegate in", "looks at the lowered graph alone"),
+    ("pop_stage(-1)", "takes its own device stage out"),
+    ('pop_stage("run_method_and_compare_outputs")', "takes its own device stage out"),
 )
+_WHY_CHARACTERS = 600
 
 
 class Recorder:
@@ -76,7 +82,7 @@ class Recorder:
             "exits": [boot["exit"] for boot in boots],
             "boot_s": round(sum(boot["wall_s"] for boot in boots), 3),
             "wall_s": round(time.perf_counter() - self.began, 3),
-            "why": why[:600],
+            "why": why,
         }
         self._write([row])
         self.current.write_text("")
@@ -105,7 +111,7 @@ def outcome(reports: list[pytest.TestReport], booted: bool) -> tuple[str, str]:
         if report.failed:
             text = str(report.longrepr)
             crash = getattr(report.longrepr, "reprcrash", None)
-            return "failed", f"{report.when}: {crash.message if crash else text.strip()}"
+            return "failed", f"{report.when}: {_short(crash.message if crash else text.strip())}"
     for report in reports:
         if report.skipped:
             if hasattr(report, "wasxfail"):
@@ -115,6 +121,12 @@ def outcome(reports: list[pytest.TestReport], booted: bool) -> tuple[str, str]:
     if any(hasattr(report, "wasxfail") for report in reports):
         return "xpassed", ""
     return ("passed", "") if booted else ("no-device", "")
+
+
+def _short(text: str) -> str:
+    """The beginning; of a failed boot, whose command line comes first, rather what the simulator said."""
+    command, said, words = text.partition("Stderr:")
+    return f"{command[:80]} ... {said}{words}"[:_WHY_CHARACTERS] if said else text[:_WHY_CHARACTERS]
 
 
 def _function(item: pytest.Item) -> str:
