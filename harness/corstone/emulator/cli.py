@@ -118,8 +118,9 @@ def _target(names: tuple[str, ...], product: str, parameters: Parameters) -> Tar
     old = str(parameters.values.get("ethosu.config", ""))
     if old[:1] == "H" and old[1:].isdigit():
         macs = int(old[1:])
-    elif product == "U65" and not any(key.endswith("ethosu.num_macs") for key in parameters.given):
-        macs = rows[0].macs
+    elif not any(key.endswith("ethosu.num_macs") for key in parameters.given):
+        # The board's default is of its first product; another may not come in that size.
+        macs = next((row.macs for row in rows if row.macs == macs), rows[0].macs)
     for row in rows:
         if row.macs == macs:
             return row

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from corstone.errors import HarnessError
-from corstone.targets import target as target_named
 
 COMMANDS = "npu_commands"
 BYTES = "npu_bytes"
@@ -44,6 +43,7 @@ def npu_cost(pte: Path, target: str, counters: Mapping[str, int]) -> dict[str, i
         found[COMMANDS] = count
     beats = [n for name, n in counters.items() if _BEATS in name]
     if beats:
-        # AXI ports of U55 are 64 bits wide, those of U65 and U85 128.
-        found[BYTES] = sum(beats) * (8 if target_named(target).product == "U55" else 16)
+        from corstone.emulator.npu.config import NpuConfig
+
+        found[BYTES] = sum(beats) * NpuConfig.for_target(target).axi_bytes
     return found

@@ -34,7 +34,7 @@ def build_block(machine: Machine, regs: Registers, *, weights: bool = False) -> 
     """
     size = (regs["OFM_BLK_HEIGHT_M1"] + 1, regs["OFM_BLK_WIDTH_M1"] + 1, regs["OFM_BLK_DEPTH_M1"] + 1)
     config = machine.config
-    if config.product == "U85":
+    if config.chooses_microblock:
         high, wide = (int(n) for n in regs.choice("ACC_FORMAT", "microblock").split("x"))
         if (high, wide) not in config.microblocks:
             raise NpuError("parse", f"{config.name} has no micro-block of {high}x{wide}")

@@ -66,13 +66,14 @@ def build_records(machine: Machine, regs: Registers, channels: int) -> RecordSou
     ------
     NpuError: kind ``parse``, for registers never set.
     """
-    layout = "U55"
-    if machine.config.product == "U85":
-        layout = "U85 " + regs.choice("ACC_FORMAT", "format")
-    split = machine.config.cores > 1 and regs.field("PARALLEL_MODE", "depth_split") and channels > 1
+    config = machine.config
+    layout = config.record_form
+    if config.record_by_accumulator:
+        layout += " " + regs.choice("ACC_FORMAT", "format")
+    split = config.cores > 1 and regs.field("PARALLEL_MODE", "depth_split") and channels > 1
     names = ("SCALE", "SCALE1") if split else ("SCALE",)
     streams = build_streams(machine, regs, "SCALE_REGION", names)
-    if machine.config.product == "U85" and not regs.is_set("OFM_SCALE"):
+    if config.record_rounding_optional and not regs.is_set("OFM_SCALE"):
         return RecordSource(streams, channels, layout, Rounding.NATURAL, 0)
     rounding, dbl_rnd = ofm_rounding(machine, regs)
     return RecordSource(streams, channels, layout, rounding, dbl_rnd)

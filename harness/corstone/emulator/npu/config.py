@@ -1,7 +1,8 @@
 """NPU configurations: what of a target the functional model needs, as rows of data.
 
 Sources: ethos-u.md sections 1.3, 4 (LUT storage) and 6.3, 6.4 (micro-blocks); the register values come from
-``corstone.targets``. Leaves out clocks and memory ports: the model counts, it does not time.
+``corstone.targets``, what all targets of a product share from ``differences``. Leaves out clocks and memory ports: the
+model counts, it does not time.
 """
 
 from __future__ import annotations
@@ -9,14 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from corstone.emulator.npu.differences import DIFFERENCES, Differences
 from corstone.targets import Target, target
 
 Microblock = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class NpuConfig:
-    """One NPU.
+@dataclass(frozen=True, kw_only=True)
+class NpuConfig(Differences):
+    """One NPU: its product's facts (``Differences``) and its own.
 
     Units: sizes in bytes, micro-blocks as (height, width) -> depth in elements.
     ``internal_size`` bytes can be reached by DMA with the internal bit; tables start at ``lut_base`` there and take
@@ -30,9 +32,6 @@ class NpuConfig:
     microblocks: dict[Microblock, int]
     cores: int
     streams: int
-    address_bits: int
-    axi_bytes: int
-    block_limit: tuple[int, int, int]
 
     @property
     def name(self) -> str:
@@ -85,21 +84,15 @@ _ROWS: dict[str, _Row] = {
 }
 
 _LUT_SIZE = 2048
-# product: address bits, AXI bytes a beat, largest OFM block (height, width, depth)
-_PRODUCTS: dict[str, tuple[int, int, tuple[int, int, int]]] = {
-    "U55": (32, 8, (32, 64, 128)),
-    "U65": (40, 16, (32, 64, 128)),
-    "U85": (40, 16, (128, 128, 1024)),
-}
 
 
 @cache
 def _configuration(name: str) -> NpuConfig:
     npu = target(name)
     row = _ROWS[name]
-    address_bits, axi_bytes, block_limit = _PRODUCTS[npu.product]
     internal = row.shram_kib * 1024 or _LUT_SIZE
     return NpuConfig(
+        **vars(DIFFERENCES[npu.product]),
         target=npu,
         internal_size=internal,
         lut_base=internal - _LUT_SIZE,
@@ -107,7 +100,4 @@ def _configuration(name: str) -> NpuConfig:
         microblocks=row.microblocks,
         cores=row.cores,
         streams=row.streams,
-        address_bits=address_bits,
-        axi_bytes=axi_bytes,
-        block_limit=block_limit,
     )

@@ -140,11 +140,7 @@ def build_dma(machine: Machine, regs: Registers) -> Plan:
     ------
     NpuError: for registers never set and modes that are not modelled.
     """
-    mode = "1D"
-    if machine.config.product != "U55":
-        mode = regs.choice("DMA0_SRC_REGION", "stride")
-    if machine.config.product == "U65" and (mode != "1D" or regs.choice("DMA0_DST_REGION", "stride") != "1D"):
-        raise NpuError("unsupported", "2D and 3D DMA of U65 are not modelled")
+    mode = _mode(machine, regs)
     length = regs["DMA0_LEN"]
     rows = planes = 1
     if mode != "1D":
@@ -176,6 +172,15 @@ def build_dma(machine: Machine, regs: Registers) -> Plan:
         gather,
         cost,
     )
+
+
+def _mode(machine: Machine, regs: Registers) -> str:
+    config = machine.config
+    modes = [regs.choice(register, "stride") for register in config.dma_mode_registers]
+    for mode in modes:
+        if mode not in config.dma_modes:
+            raise NpuError("unsupported", f"{mode} DMA of {config.product} is not modelled")
+    return modes[0] if modes else "1D"
 
 
 def _side(machine: Machine, regs: Registers, name: str, mode: str, *, rows: bool) -> Side:

@@ -277,7 +277,7 @@ def build_output(machine: Machine, regs: Registers) -> Output:
     dtype = element_type(regs, "OFM_PRECISION")
     storage = _storage(regs, "OFM_PRECISION")
     transpose, reverse = "HWC", "NONE"
-    if machine.config.product == "U85":
+    if machine.config.ofm_permutes:
         transpose = regs.choice("OFM_PRECISION", "transpose")
         reverse = regs.choice("OFM_PRECISION", "reverse")
     permuted = transpose != "HWC" or reverse != "NONE"

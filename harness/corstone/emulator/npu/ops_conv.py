@@ -92,7 +92,7 @@ def _layouts(
     traversal = PART_KERNEL if regs.field("KERNEL_STRIDE", "part_kernel") else DEPTH_FIRST
     sparse = fast = False
     streams = 1
-    if config.product == "U85":
+    if config.weight_format:
         fast = regs.choice("WEIGHT_FORMAT", "format") == "FWD"
         sparse = bool(regs.field("WEIGHT_FORMAT", "sparse"))
         streams = config.streams
@@ -103,7 +103,7 @@ def _layouts(
     elif config.cores > 1 and regs.field("PARALLEL_MODE", "depth_split"):
         streams = min(config.cores, output.shape[2])
     one = Layout(
-        product=config.product,
+        order=config.weight_order,
         macs=config.macs,
         channels=output.shape[2],
         kernel=window.taps,

@@ -36,9 +36,9 @@ from corstone.emulator.npu.state import Registers
 from corstone.emulator.npu.types import Array, Ints
 
 _UNARY = ("ABS", "CLZ", "LRELU", "NOT")
-_SCALED_55 = ("ADD", "SUB")
-_SCALED_85 = ("ADD", "SUB", "MIN", "MAX", "CMP_EQ", "CMP_NE", "CMP_GE", "CMP_GT")
-# U55: what the operand that has no scale of its own is multiplied by, by its bits.
+_SCALED_PAIRS = ("ADD", "SUB")
+_SCALED_OWN = ("ADD", "SUB", "MIN", "MAX", "CMP_EQ", "CMP_NE", "CMP_GE", "CMP_GT")
+# What the operand that has no scale of its own is multiplied by, by its bits.
 _FIXED_SHIFT = {8: 19, 16: 14}
 
 Unary = Callable[[Ints], Ints]
@@ -89,7 +89,7 @@ def build_elementwise(machine: Machine, regs: Registers, mode: str) -> Plan:
     NpuError: for registers never set and forms that are not modelled.
     """
     output = build_output(machine, regs)
-    u85 = machine.config.product == "U85"
+    config = machine.config
     if mode in _UNARY:
         first = _operand(machine, regs, "IFM", output.shape)
         _require_narrow(first)
@@ -98,9 +98,9 @@ def build_elementwise(machine: Machine, regs: Registers, mode: str) -> Plan:
     first, second = _operand(machine, regs, "IFM", output.shape), _operand(machine, regs, "IFM2", output.shape)
     _require_narrow(first)
     _require_narrow(second)
-    if not u85 and regs.field("IFM2_BROADCAST", "swap"):
+    if config.operand_swap and regs.field("IFM2_BROADCAST", "swap"):
         first, second = second, first
-    scales = _scales_85(regs, mode) if u85 else _scales_55(regs, mode, first, second)
+    scales = _own_scales(regs, mode) if config.scale_per_operand else _paired_scales(regs, mode, first, second)
     operation = _BINARY.get(mode) or _shift(machine, regs, mode, first)
     stage = _stage(machine, regs, mode, first)
     return BinaryElementwise(first, second, output, stage, scales, operation)
@@ -108,20 +108,14 @@ def build_elementwise(machine: Machine, regs: Registers, mode: str) -> Plan:
 
 def _operand(machine: Machine, regs: Registers, name: str, shape: Shape) -> Input:
     """IFM or IFM2: a feature map, broadcast where the registers say so, or a scalar."""
-    precision = f"{name}_PRECISION"
-    if machine.config.product == "U85":
-        broadcast = f"{name}_BROADCAST"
-        if is_scalar(regs, name) or regs.field(broadcast, "scalar"):
-            dtype = element_type(regs, precision)
-            value = regs["OP_SCALAR"]
-            value -= (value & 0x8000_0000) << 1
-            return ScalarInput(value, dtype, zero_point(regs, f"{name}_ZERO_POINT", dtype))
-        return build_input(machine, regs, name, broadcast_shape(regs, name, shape))
-    if name == "IFM":
+    config = machine.config
+    if name not in config.broadcast_operands:
         return build_input(machine, regs, name, shape)
-    if regs.field("IFM2_BROADCAST", "scalar"):
-        dtype = element_type(regs, precision)
-        return ScalarInput(as_type(regs["IFM2_SCALAR"], dtype), dtype, zero_point(regs, "IFM2_ZERO_POINT", dtype))
+    if is_scalar(regs, name) or regs.field(f"{name}_BROADCAST", "scalar"):
+        dtype = element_type(regs, f"{name}_PRECISION")
+        value = regs[config.scalar_register]
+        value = value - ((value & 0x8000_0000) << 1) if config.scalar_is_wide else as_type(value, dtype)
+        return ScalarInput(value, dtype, zero_point(regs, f"{name}_ZERO_POINT", dtype))
     return build_input(machine, regs, name, broadcast_shape(regs, name, shape))
 
 
@@ -133,7 +127,7 @@ def _require_narrow(operand: Input) -> None:
 def _stage(machine: Machine, regs: Registers, mode: str, first: Input) -> OutputStage:
     """The output stage; where the operation uses OFM_SCALE itself, the stage does not."""
     scale = pool_scale(machine, regs)
-    if mode == "LRELU" and machine.config.product != "U85":
+    if mode == "LRELU" and not machine.config.scale_per_operand:
         scale = None
     elif mode == "MUL" and first.dtype.itemsize == 4 and scale is not None:
         # Only the shift acts on 32-bit products.
@@ -145,8 +139,8 @@ def _stage(machine: Machine, regs: Registers, mode: str, first: Input) -> Output
     return stage
 
 
-def _scales_55(regs: Registers, mode: str, first: Input, second: Input) -> tuple[Scale | None, Scale | None]:
-    if mode not in _SCALED_55:
+def _paired_scales(regs: Registers, mode: str, first: Input, second: Input) -> tuple[Scale | None, Scale | None]:
+    if mode not in _SCALED_PAIRS:
         return None, None
     form = regs.choice("IFM_PRECISION", "scale_mode")
     rounding = ROUNDINGS[regs.choice("IFM_PRECISION", "round")]
@@ -164,30 +158,30 @@ def _scales_55(regs: Registers, mode: str, first: Input, second: Input) -> tuple
     return (own, fixed) if form == "OPA_32" else (fixed, own)
 
 
-def _scale_85(regs: Registers, name: str) -> Scale:
+def _own_scale(regs: Registers, name: str) -> Scale:
     rounding = ROUNDINGS[regs.choice(name, "round")]
     return Scale(regs.data(name) & 0x7FFF_FFFF, regs.field(name, "shift"), rounding, regs.field(name, "dbl_rnd"))
 
 
-def _scales_85(regs: Registers, mode: str) -> tuple[Scale | None, Scale | None]:
-    scales = _scale_85(regs, "IFM_SCALE"), _scale_85(regs, "IFM2_SCALE")
-    if mode not in _SCALED_85 and not all(scale.identity for scale in scales):
+def _own_scales(regs: Registers, mode: str) -> tuple[Scale | None, Scale | None]:
+    scales = _own_scale(regs, "IFM_SCALE"), _own_scale(regs, "IFM2_SCALE")
+    if mode not in _SCALED_OWN and not all(scale.identity for scale in scales):
         raise NpuError("unsupported", f"input scales of {mode} are not modelled")
     return scales
 
 
 def _unary(machine: Machine, regs: Registers, mode: str) -> Unary:
-    u85 = machine.config.product == "U85"
+    scaled = machine.config.scale_per_operand
     if mode in _UNARY_PLAIN:
-        own = _scale_85(regs, "IFM_SCALE") if u85 else None
+        own = _own_scale(regs, "IFM_SCALE") if scaled else None
         change = _UNARY_PLAIN[mode]
         return lambda a: change(own.apply(a) if own else a)
-    if not u85:
+    if not scaled:
         if not is_global(regs):
             raise NpuError("unsupported", "LRELU without a global scale is not modelled")
         alpha = ofm_scale(machine, regs)
         return lambda a: np.where(a >= 0, a, alpha.apply(a))
-    positive, negative = _scale_85(regs, "IFM_SCALE"), _scale_85(regs, "IFM2_SCALE")
+    positive, negative = _own_scale(regs, "IFM_SCALE"), _own_scale(regs, "IFM2_SCALE")
     return lambda a: np.where(a >= 0, positive.apply(a), negative.apply(a))
 
 

@@ -60,7 +60,7 @@ def build_pool(machine: Machine, regs: Registers, mode: str) -> Plan:
     if mode in ("MAX", "MIN"):
         return Extreme(source, output, stage, window, mode)
     divides = None
-    if mode == "AVERAGE" and (machine.config.product == "U85" or window.padded):
+    if mode == "AVERAGE" and (machine.config.average_always_divides or window.padded):
         if max(window.kernel) > _HARDWARE_DIVIDES_UP_TO:
             raise NpuError("parse", f"an AVERAGE over {window.kernel} is larger than the hardware divides")
         divides = ofm_rounding(machine, regs)[0]
@@ -68,8 +68,8 @@ def build_pool(machine: Machine, regs: Registers, mode: str) -> Plan:
 
 
 def require_plain_accumulator(machine: Machine, regs: Registers) -> None:
-    """Refuse accumulators that start from, or stay for, another operation (U85)."""
-    if machine.config.product != "U85":
+    """Refuse accumulators that start from, or stay for, another operation."""
+    if not machine.config.accumulator_input:
         return
     start = regs.choice("ACC_FORMAT", "input")
     if start != "RESET" or regs.field("ACC_FORMAT", "output_off"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from corstone.emulator.npu.differences import TableForm
 from corstone.emulator.npu.errors import NpuError
 from corstone.emulator.npu.lut import Table
 from corstone.emulator.npu.machine import Machine
@@ -17,8 +18,8 @@ from corstone.emulator.npu.scaling import ROUNDINGS, Rounding, Scale
 from corstone.emulator.npu.state import Registers
 from corstone.emulator.npu.types import DType
 
-_U55_INDEX = {"FORCE_UINT8": "u1", "FORCE_INT8": "<i1", "FORCE_INT16": "<i2"}
-_U85_TABLES = {
+_SLOT_INDEX = {"FORCE_UINT8": "u1", "FORCE_INT8": "<i1", "FORCE_INT16": "<i2"}
+_TYPED_TABLES = {
     "LUT_U8_U8": ("u1", "u1"),
     "LUT_S8_S8": ("<i1", "<i1"),
     "LUT_S8_S16": ("<i1", "<i2"),
@@ -31,9 +32,9 @@ _TABLE_SLOT = 256
 
 def ofm_rounding(machine: Machine, regs: Registers) -> tuple[Rounding, int]:
     """The OFM's rounding mode and dbl_rnd field."""
-    if machine.config.product == "U85":
-        return ROUNDINGS[regs.choice("OFM_SCALE", "round")], regs.field("OFM_SCALE", "dbl_rnd")
-    return ROUNDINGS[regs.choice("OFM_PRECISION", "round")], 0
+    register = machine.config.rounding_register
+    rounding = ROUNDINGS[regs.choice(register, "round")]
+    return rounding, regs.field(register, "dbl_rnd") if machine.config.double_rounding else 0
 
 
 def is_global(regs: Registers) -> bool:
@@ -44,20 +45,20 @@ def is_global(regs: Registers) -> bool:
 def ofm_scale(machine: Machine, regs: Registers) -> Scale:
     """OFM_SCALE."""
     rounding, dbl_rnd = ofm_rounding(machine, regs)
-    mask = 0x7FFF_FFFF if machine.config.product == "U85" else 0xFFFF_FFFF
+    mask = (1 << machine.config.ofm_scale_bits) - 1
     return Scale(regs.data("OFM_SCALE") & mask, regs.field("OFM_SCALE", "shift"), rounding, dbl_rnd)
 
 
 def pool_scale(machine: Machine, regs: Registers) -> Scale | None:
-    """The scale of pools and elementwise operations: OFM_SCALE, or none in U55's per-channel mode.
+    """The scale of pools and elementwise operations: OFM_SCALE, or none in per-channel mode.
 
     Raises
     ------
-    NpuError: kind ``unsupported``, for per-channel mode on U85.
+    NpuError: kind ``unsupported``, for per-channel mode on a product that has none.
     """
     if is_global(regs):
         return ofm_scale(machine, regs)
-    if machine.config.product == "U85":
+    if not machine.config.unscaled_pools:
         raise NpuError("unsupported", "per-channel scaling of this operation is not modelled")
     return None
 
@@ -70,7 +71,7 @@ def build_stage(machine: Machine, regs: Registers, scale: Scale | None) -> Outpu
     NpuError: kind ``unsupported`` for functions without a public definition, ``parse`` for registers never set.
     """
     dtype = element_type(regs, "OFM_PRECISION")
-    table, clips = _activation_85(regs, dtype) if machine.config.product == "U85" else _activation_55(machine, regs)
+    table, clips = _ACTIVATIONS[machine.config.tables](machine, regs, dtype)
     if table is not None and table.entry.itemsize != dtype.itemsize:
         raise NpuError("parse", f"a table of {table.entry} entries feeds an OFM of {dtype}")
     index = dtype if table is None else table.index
@@ -89,15 +90,14 @@ def build_stage(machine: Machine, regs: Registers, scale: Scale | None) -> Outpu
     return OutputStage(dtype, scale, zero, low, high, clips or table is not None, table)
 
 
-def _activation_55(machine: Machine, regs: Registers) -> tuple[Table | None, bool]:
+def _slot_table(machine: Machine, regs: Registers, dtype: DType) -> tuple[Table | None, bool]:
     function = regs.choice("ACTIVATION", "function")
     if function == "NONE":
         return None, True
     if not function.startswith("TABLE_"):
         raise NpuError("unsupported", f"activation {function} has no public definition")
-    dtype = element_type(regs, "OFM_PRECISION")
     clip = regs.choice("ACTIVATION", "clip")
-    index = dtype if clip == "OFM_PRECISION" else np.dtype(_U55_INDEX[clip])
+    index = dtype if clip == "OFM_PRECISION" else np.dtype(_SLOT_INDEX[clip])
     if (index.itemsize, dtype.itemsize) not in ((1, 1), (1, 4), (2, 2)):
         raise NpuError("unsupported", f"a table from {index} to {dtype} does not exist on {machine.config.product}")
     slot = int(function.removeprefix("TABLE_"))
@@ -105,15 +105,18 @@ def _activation_55(machine: Machine, regs: Registers) -> tuple[Table | None, boo
     return Table(machine.config.lut_base + _TABLE_SLOT * slot, index, dtype), True
 
 
-def _activation_85(regs: Registers, dtype: DType) -> tuple[Table | None, bool]:
+def _typed_table(_machine: Machine, regs: Registers, dtype: DType) -> tuple[Table | None, bool]:
     function = regs.choice("ACTIVATION", "function")
     clips = regs.choice("ACTIVATION", "clip") == "B16"
     if function == "LUT_NONE":
         return None, clips
-    if function not in _U85_TABLES:
+    if function not in _TYPED_TABLES:
         raise NpuError("unsupported", f"activation {function} has no public definition")
-    index, entry = (np.dtype(name) for name in _U85_TABLES[function])
+    index, entry = (np.dtype(name) for name in _TYPED_TABLES[function])
     if entry.kind != dtype.kind and entry.itemsize == dtype.itemsize == 1:
         entry = dtype
     table = Table(0, index, entry)
     return Table(table.size * regs.field("ACTIVATION", "table"), index, entry), clips
+
+
+_ACTIVATIONS = {TableForm.SLOT: _slot_table, TableForm.TYPED: _typed_table}

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from corstone.emulator.npu.differences import WeightOrder
 from corstone.emulator.npu.types import Array, Ints
 
 _SUB_KERNEL = 8
@@ -22,12 +23,13 @@ _INTERLEAVE = 4
 class Layout:
     """What decides the order.
 
-    ``channels``, ``kernel`` (height, width in taps) and ``depth`` are the weights' shape; for depthwise ``depth`` is 1.
-    ``block`` is the OFM block's depth, ``micro`` that of the OFM micro-block; ``bits`` the IFM's element size.
-    ``streams`` is the number of cores (U65) or weight streams (U85), ``stream`` which of them this is.
+    ``order`` is the product's. ``channels``, ``kernel`` (height, width in taps) and ``depth`` are the weights' shape;
+    for depthwise ``depth`` is 1. ``block`` is the OFM block's depth, ``micro`` that of the OFM micro-block; ``bits``
+    the IFM's element size. ``streams`` is the number of cores (dealt) or weight streams (interleaved), ``stream`` which
+    of them this is.
     """
 
-    product: str
+    order: WeightOrder
     macs: int
     channels: int
     kernel: tuple[int, int]
@@ -55,11 +57,7 @@ PART_KERNEL, DEPTH_FIRST, DEPTHWISE = "part kernel", "depth first", "depthwise"
 @lru_cache(maxsize=256)
 def weight_order(layout: Layout) -> Array:
     """The place in ``[O, KH, KW, I]`` (flattened) of each weight of a stream, int32 ``[n]``, -1 for filling."""
-    if layout.product == "U85":
-        order = _fast_order(layout) if layout.fast and layout.streams > 1 else _order_85(layout)
-    else:
-        order = _order_55(layout)
-    result = order.astype(np.int32)
+    result = _ORDERS[layout.order](layout).astype(np.int32)
     result.flags.writeable = False
     return result
 
@@ -87,7 +85,7 @@ def _axes(*sizes: int) -> list[Array]:
     return grid
 
 
-def _order_55(layout: Layout) -> Ints:
+def _dealt(layout: Layout) -> Ints:
     cores, core = layout.streams, layout.stream
     # A core counts its own channels: core, core + cores, ...
     own = len(range(core, layout.channels, cores))
@@ -96,7 +94,7 @@ def _order_55(layout: Layout) -> Ints:
     step = {PART_KERNEL: 2 if layout.bits == 16 else 4, DEPTHWISE: 4, DEPTH_FIRST: 1}[layout.traversal]
     sub = (_SUB_KERNEL // layout.dilation[0], _SUB_KERNEL // layout.dilation[1])
     parts = [
-        _block_55(layout, out, min(share, own - out), inner, depth_block, (y, x), sub, step)
+        _dealt_block(layout, out, min(share, own - out), inner, depth_block, (y, x), sub, step)
         for out in range(0, own, share)
         for inner in range(0, 1 if layout.traversal == DEPTHWISE else layout.depth, depth_block)
         for y in range(0, layout.kernel[0], sub[0])
@@ -105,7 +103,7 @@ def _order_55(layout: Layout) -> Ints:
     return np.concatenate(parts)
 
 
-def _block_55(
+def _dealt_block(
     layout: Layout,
     out: int,
     channels: int,
@@ -135,7 +133,7 @@ def _block_55(
 
 
 @dataclass(frozen=True)
-class _Rule85:
+class _Rule:
     """Sizes that follow from a U85 layout."""
 
     depth_block: int
@@ -146,7 +144,7 @@ class _Rule85:
     extra: int
 
 
-def _rule_85(layout: Layout) -> _Rule85:
+def _rule(layout: Layout) -> _Rule:
     wide = layout.bits == 16
     part = layout.traversal == PART_KERNEL
     depth_block = 64
@@ -158,14 +156,14 @@ def _rule_85(layout: Layout) -> _Rule85:
         depth_block = 128
     if layout.traversal == DEPTHWISE:
         extra = 0 if not wide and layout.macs <= 256 else 2 if layout.macs <= 512 else 6
-        return _Rule85(depth_block, 1, 10, 1, layout.stride, extra)
+        return _Rule(depth_block, 1, 10, 1, layout.stride, extra)
     depth_micro = 8 if part and wide and not layout.sparse else depth_block
     step = (10 if wide or layout.sparse else 5) if part else 1
-    return _Rule85(depth_block, depth_micro, step, 16 if layout.sparse else 8, layout.stride if part else (1, 1), 0)
+    return _Rule(depth_block, depth_micro, step, 16 if layout.sparse else 8, layout.stride if part else (1, 1), 0)
 
 
-def _order_85(layout: Layout) -> Ints:
-    rule = _rule_85(layout)
+def _one_stream(layout: Layout) -> Ints:
+    rule = _rule(layout)
     depths = list(range(0, 1 if layout.traversal == DEPTHWISE else layout.depth, rule.depth_block))
     sub = (_SUB_KERNEL // layout.dilation[0], _SUB_KERNEL // layout.dilation[1])
     parts = []
@@ -174,16 +172,16 @@ def _order_85(layout: Layout) -> Ints:
         # The input blocks are taken forwards and backwards by turns.
         for inner in depths if number % 2 == 0 else reversed(depths):
             parts += [
-                _block_85(layout, rule, out, channels, inner, (y, x), sub)
+                _stream_block(layout, rule, out, channels, inner, (y, x), sub)
                 for x in range(0, layout.kernel[1], sub[1])
                 for y in range(0, layout.kernel[0], sub[0])
             ]
     return np.concatenate(parts)
 
 
-def _block_85(
+def _stream_block(
     layout: Layout,
-    rule: _Rule85,
+    rule: _Rule,
     out: int,
     channels: int,
     inner: int,
@@ -193,7 +191,7 @@ def _block_85(
     """One block of channels, inputs and kernel part."""
     high = min(sub[0], layout.kernel[0] - corner[0])
     wide = min(sub[1], layout.kernel[1] - corner[1])
-    ys, xs = _walk_85(high, wide, rule.stride)
+    ys, xs = _walk(high, wide, rule.stride)
     ys, xs, inside = _filled(layout, rule, ys, xs)
     depth = 1 if layout.traversal == DEPTHWISE else min(rule.depth_block, layout.depth - inner)
     groups = layout.micro // (_INTERLEAVE * layout.streams)
@@ -211,7 +209,7 @@ def _block_85(
     return _places(layout, channel, corner[0] + ys[e], corner[1] + xs[e], depth_index, inside[e])
 
 
-def _walk_85(high: int, wide: int, stride: tuple[int, int]) -> tuple[Ints, Ints]:
+def _walk(high: int, wide: int, stride: tuple[int, int]) -> tuple[Ints, Ints]:
     """Taps (y, x) of a kernel part: by stride phase, rows in order, columns back and forth."""
     taps = []
     for phase_y in range(stride[0]):
@@ -223,7 +221,7 @@ def _walk_85(high: int, wide: int, stride: tuple[int, int]) -> tuple[Ints, Ints]
     return pairs[:, 0], pairs[:, 1]
 
 
-def _filled(layout: Layout, rule: _Rule85, ys: Ints, xs: Ints) -> tuple[Ints, Ints, Array]:
+def _filled(layout: Layout, rule: _Rule, ys: Ints, xs: Ints) -> tuple[Ints, Ints, Array]:
     """Fill taps up to the rounding; depthwise adds taps of zeros after every rounded group."""
     total = _round_up(ys.size, rule.round)
     inside = np.arange(total) < ys.size
@@ -243,11 +241,18 @@ def _filled(layout: Layout, rule: _Rule85, ys: Ints, xs: Ints) -> tuple[Ints, In
 
 def _fast_order(layout: Layout) -> Ints:
     """FWD with several streams: blocks of each stream's order in turn."""
-    rule = _rule_85(layout)
+    rule = _rule(layout)
     block = layout.micro * rule.depth_micro * rule.round // layout.streams
     plain = [
-        _order_85(Layout(**{**layout.__dict__, "fast": False, "stream": stream})).reshape(-1, block)
+        _one_stream(Layout(**{**layout.__dict__, "fast": False, "stream": stream})).reshape(-1, block)
         for stream in range(layout.streams)
     ]
     merged: Ints = np.stack(plain, axis=1).reshape(-1)
     return merged
+
+
+def _interleaved(layout: Layout) -> Ints:
+    return _fast_order(layout) if layout.fast and layout.streams > 1 else _one_stream(layout)
+
+
+_ORDERS = {WeightOrder.DEALT: _dealt, WeightOrder.INTERLEAVED: _interleaved}
