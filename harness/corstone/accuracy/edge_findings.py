@@ -18,6 +18,14 @@ from corstone.accuracy.sweep import Swept
 from corstone.report import terminal
 
 OVER_LSB = 2.0
+_CASE = ("network", "bits", "policy", "target")
+_EDGES = (*_CASE, "input", "device", "float", "off by", "verdict")
+_WHOLES = (
+    *_CASE,
+    *("codes", "worst, LSB", "worst, absolute", f"codes over {OVER_LSB:g} LSB"),
+    *("bits equal", "what moved the worst code"),
+)
+_NUMBERS = range(4, 8)
 
 
 @dataclass(frozen=True)
@@ -128,15 +136,12 @@ def markdown(swept: Swept) -> str:
     """Both tables as Markdown, each under a heading; a table without rows is left out."""
     parts = []
     if found := edges(swept):
-        head = ("network", "bits", "policy", "target", "input", "device", "float", "off by", "verdict")
-        rows = [
+        rows: list[tuple[object, ...]] = [
             (e.network, e.bits, e.policy, e.target, f"{e.x:g}", *_four(e.device, e.exact, e.off_by), e.verdict)
             for e in found
         ]
-        parts.append("## At the ends of the domain\n\n" + _table(head, rows, range(4, 8)))
+        parts.append("## At the ends of the domain\n\n" + _table(_EDGES, rows))
     if whole := wholes(swept):
-        head = ("network", "bits", "policy", "target", "codes", "worst, LSB", "worst, absolute")
-        head += (f"codes over {OVER_LSB:g} LSB", "bits equal", "what moved the worst code")
         rows = [
             (
                 *(w.network, w.bits, w.policy, w.target, f"{w.codes:,}", f"{w.max_lsb:.1f}", f"{w.max_abs:.4f}"),
@@ -146,7 +151,7 @@ def markdown(swept: Swept) -> str:
             )
             for w in whole
         ]
-        parts.append("## Over every code\n\n" + _table(head, rows, range(4, 8)))
+        parts.append("## Over every code\n\n" + _table(_WHOLES, rows))
     return "\n".join(parts)
 
 
@@ -154,7 +159,7 @@ def _four(*values: float) -> tuple[str, ...]:
     return tuple(f"{value:.4f}" for value in values)
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[int]) -> str:
-    rule = "|" + "".join("---:|" if i in numbers else "---|" for i in range(len(head)))
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    rule = "|" + "".join("---:|" if i in _NUMBERS else "---|" for i in range(len(head)))
     lines = ["| " + " | ".join(str(cell) for cell in row) + " |" for row in (head, *rows)]
     return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
