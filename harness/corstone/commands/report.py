@@ -109,7 +109,7 @@ def _printable(text: str) -> str:
 
 def _watch(args: argparse.Namespace) -> int:
     from corstone.dashboard.live import LiveRun
-    from corstone.ledger.progress import duration
+    from corstone.ledger.progress import duration, short
 
     live, terminal, last = LiveRun(args.ledgers), sys.stdout.isatty(), ""
     while True:
@@ -122,7 +122,7 @@ def _watch(args: argparse.Namespace) -> int:
             if state["left_s"] is not None:
                 parts.append(f"about {duration(state['left_s'])} left")
             if state["running"]:
-                parts.append("on the boards: " + ", ".join(c["id"].rsplit("::", 1)[-1] for c in state["running"][:6]))
+                parts.append("on the boards: " + ", ".join(short(c["id"]) for c in state["running"][:6]))
             line = " | ".join(parts).replace("\n", " ")
         if terminal:
             print(f"\r\x1b[K{line}", end="", flush=True)

@@ -105,10 +105,16 @@ class Progress:
         if left is not None and self.done < self.total:
             parts.append(f"about {duration(left)} left")
         if self.running:
-            names = ", ".join(i.rsplit("::", 1)[-1] for i in list(self.running)[:8])
+            names = ", ".join(short(i) for i in list(self.running)[:8])
             parts.append("on the boards: " + names)
         line = _CONTROL.sub("?", " | ".join(parts))
         return line if len(line) <= width else line[: width - 3] + "..."
+
+
+def short(test_id: str) -> str:
+    """The test without its file; its parameters may hold any separator."""
+    head, bracket, rest = test_id.partition("[")
+    return head.rsplit("::", 1)[-1] + bracket + rest
 
 
 def duration(seconds: float) -> str:

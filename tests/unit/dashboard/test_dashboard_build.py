@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from corstone.cli import main
 from corstone.dashboard.build import build
 from corstone.dashboard.text import esc, slug, visible
 from corstone.errors import ConfigError
+from corstone.judge.verdict import Verdict
 from corstone.ledger import open_ledger
 from corstone.ledger.writer import Identity
+from corstone.report.record import CaseRecord
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\x00\u202e'\"><img src=x onerror=alert(1)>"
 
@@ -90,6 +93,43 @@ def test_what_moved_is_named_with_the_version_that_changed(site: Path) -> None:
     assert "worst error" in drift
     changes = (site / "changes.html").read_text()
     assert "never green in this history" in changes
+
+
+def test_a_red_cell_is_held_against_its_last_green_night_with_the_versions_beside(tmp_path: Path) -> None:
+    nights = [
+        ("5.0.0", Outcome.PASSED),
+        ("5.0.0", Outcome.PASSED),
+        ("5.1.0", Outcome.FAILED),
+        ("5.1.0", Outcome.FAILED),
+    ]
+    for n, (vela, outcome) in enumerate(nights):
+        for cell in ("u55", "u85"):
+            got = outcome if cell == "u55" else Outcome.PASSED
+            verdict = Verdict(got, Cause.NONE if got is Outcome.PASSED else Cause.BITS, "why")
+            versions = {"vela": vela, "torch": "2.13.0"}
+            record = CaseRecord(
+                "c", "acos", 8, "fixed", "ethos-u55-128", "corstone-300", "codes", verdict, versions=versions
+            )
+            with open_ledger(tmp_path / "h" / "ledgers", Identity(f"night-{n}", cell)) as book:
+                book.collected(["t.py::test_a"])
+                book.started("t.py::test_a")
+                book.finished("t.py::test_a", got, verdict.cause, reason="why", records=[record])
+    build(tmp_path / "h", tmp_path / "site")
+    changes = (tmp_path / "site" / "changes.html").read_text()
+    said = " ".join(re.sub("<[^>]*>", " ", changes.partition("<h1>Since the last green")[2]).split())
+    assert "vela 5.0.0 -&gt; 5.1.0" in said
+    assert "torch" not in said, "what did not change is not beside it"
+    assert "u85" not in said, "a green cell is no news"
+    linked = re.search('last green <a href="(nights/[^"]+)"', changes)
+    assert linked is not None
+    pages = {f"nights/{p.name}": p.read_text() for p in (tmp_path / "site" / "nights").glob("*.html")}
+    assert len(pages) == 4
+    red = {name for name, text in pages.items() if "that did not pass" in text}
+    assert len(red) == 2
+    assert linked[1] in set(pages) - red, "the last green night can be opened"
+    assert "t.py::test_a bits red since" in said
+    first = (tmp_path / "site" / "index.html").read_text()
+    assert "vela 5.0.0 -&gt; 5.1.0" in first, "the first page says it as well"
 
 
 def test_the_badge_says_what_the_newest_night_is(site: Path) -> None:
