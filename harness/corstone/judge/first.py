@@ -180,8 +180,8 @@ def explain_bits(
 ) -> First:
     """Why the device's bits are not TOSA's, by its command stream on the NPU model here (``walked``, or run now).
 
-    The model's bits are the device's: the stream is at fault, and ``stream`` names the operation. They are others: the
-    device is. A stream that does not run here leaves both open.
+    The model's bits are the device's, or not TOSA's: the stream is at fault, and ``stream`` names the operation.
+    They are TOSA's: the device is. A stream that does not run here leaves both open.
     """
     from corstone.judge.stream import wrong_operation
 
@@ -198,9 +198,12 @@ def explain_bits(
         )
         return First(STREAM, why, index, f"the NPU model gives the device's bits on this stream; {what}")
     other = int(np.count_nonzero(model.reshape(-1) != device[output].reshape(-1)))
+    if found:
+        why, what = found
+        detail = f"{what}; and {other} elements differ from the device: the stream reads what it has not written"
+        return First(STREAM, why, index, f"{detail}, or the device is at fault, too")
     detail = f"the same command stream gives other bits on the NPU model here ({other} elements differ from the device)"
-    detail += f"; of the stream itself: {found[1]}" if found else ", and they are those of the TOSA graph"
-    return First("device", Why.DEVICE, index, detail)
+    return First("device", Why.DEVICE, index, f"{detail}, and they are those of the TOSA graph")
 
 
 def _by_guard(program: Program, stage: str, index: tuple[int, ...], moved: str) -> First:
