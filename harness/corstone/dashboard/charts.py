@@ -47,6 +47,11 @@ def number(value: float | None) -> str:
     return f"{value:.4g}"
 
 
+def percent(values: Sequence[float | None]) -> list[float | None]:
+    """Shares of one as hundredths."""
+    return [None if v is None else 100 * v for v in values]
+
+
 def strip(states: Sequence[str], label: str) -> str:
     """States over all nights as one bar: a path for each tone, each run of equal nights one segment."""
     paths: dict[str, list[str]] = {}
@@ -83,10 +88,12 @@ def line_chart(
     lines = "".join(f"M{i * step:.0f} 0v{HEIGHT}" for i in marks)
     red = "".join(f"M{i * step:.0f} {HEIGHT - 1}h3" for i, is_bad in enumerate(bad) if is_bad)
     last = known[-1]
+    # Where nothing moved a range says nothing.
+    span = f"{number(low)} to {number(high)}" if low != high else ""
     summary = f"{title}: now {number(last)} {unit}, lowest {number(low)}, highest {number(high)}, {len(known)} nights"
     return (
         f'<figure class="chart"><figcaption>{esc(title)} <b>{number(last)}</b> {esc(unit)}'
-        f'<span class="range">{number(low)} to {number(high)}</span><output class="reading"></output></figcaption>'
+        f'<span class="range">{span}</span><output class="reading"></output></figcaption>'
         f'<svg tabindex="0" role="img" aria-label="{esc(summary)}" viewBox="-4 0 {WIDTH + 8} {HEIGHT}" '
         f'preserveAspectRatio="none" data-v="{data}" data-unit="{esc(unit)}">'
         f'<path class="mark" d="{lines}"/><path class="line" d="{path}"/><path class="redmark" d="{red}"/>'

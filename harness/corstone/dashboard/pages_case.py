@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from corstone.dashboard.charts import GLYPHS, line_chart, number, strip, tone
+from corstone.dashboard.charts import GLYPHS, line_chart, number, percent, strip, tone
 from corstone.dashboard.model import CaseRow, DriftWarning, Site
 from corstone.dashboard.page import chips, page, scroll
 from corstone.dashboard.store import CaseSeries, version_changes
-from corstone.dashboard.text import esc
+from corstone.dashboard.text import esc, joints
 
 CHARTS = (
     ("Worst error", "LSB", "worst_lsb"),
-    ("Share of budget", "of 1", "share"),
+    ("Share of budget", "%", "share"),
     ("Duration", "s", "seconds"),
     ("NPU cycles", "cycles", "npu_cycles"),
     ("NPU commands", "commands", "npu_commands"),
@@ -53,7 +53,7 @@ def case_page(
     ]
     body = [
         f'<p class="soft"><a href="../../{site.cell_href[case.cell]}">{esc(case.cell or "no cell")}</a></p>',
-        f"<h1><bdi>{esc(case.test_id)}</bdi></h1>",
+        f"<h1><bdi>{joints(case.test_id)}</bdi></h1>",
         f"<p>{state_mark(row.state)} {esc(row.cause if row.cause != 'none' else '')}</p>",
         chips(facts),
         "".join(f'<p class="warn">Drift: {drift_sentence(site, w)}</p>' for w in drifts),
@@ -68,7 +68,8 @@ def case_page(
         body.append(f'<h2>Run it again</h2><pre tabindex="0" aria-label="Repro command">{esc(repro)}</pre>')
     good = sum(s == "passed" for s in states)
     body.append(f"<h2>All nights</h2>{strip(states, f'{good} of {row.runs} nights passed')}")
-    charts = [line_chart(t, u, case.values[n], marks=list(changed), bad=case.red) for t, u, n in CHARTS]
+    shown = case.values | {"share": percent(case.values["share"])}
+    charts = [line_chart(t, u, shown[n], marks=list(changed), bad=case.red) for t, u, n in CHARTS]
     body.append(f'<div class="charts">{"".join(charts)}</div><p class="legend"><span>dashed: a version changed</span>')
     body.append("<span>red at the foot: the case was red</span></p>")
     body.append("<h2>Newest nights</h2>" + scroll("Newest nights", _table(site, case, changed)))
@@ -83,14 +84,14 @@ def case_page(
 
 
 def _table(site: Site, case: CaseSeries, changed: dict[int, list[str]]) -> str:
-    rows = []
+    rows, share = [], percent(case.values["share"])
     for i in [i for i in range(len(case.states) - 1, -1, -1) if case.states[i]][:NIGHTS_SHOWN]:
         v, state = case.values, case.states[i]
         rows.append(
             f'<tr><th scope="row"><a href="../../{site.night_href[i]}">{esc(site.nights[i].label)}</a></th>'
             f'<td><span class="s {tone(state)}">{GLYPHS.get(state, "?")}</span> {esc(state)}</td>'
             f'<td class="n">{case.attempts[i]}</td><td class="n">{number(v["worst_lsb"][i])}</td>'
-            f'<td class="n">{number(v["share"][i])}</td><td class="n">{number(v["seconds"][i])}</td>'
+            f'<td class="n">{number(share[i])}</td><td class="n">{number(v["seconds"][i])}</td>'
             f"<td>{esc(', '.join(changed.get(i, [])))}</td></tr>"
         )
     head = "".join(f'<th scope="col"{c}>{t}</th>' for t, c in _HEAD)
@@ -103,7 +104,7 @@ _HEAD = (
     ("State", ""),
     ("Attempts", _N),
     ("Worst LSB", _N),
-    ("Share", _N),
+    ("Budget %", _N),
     ("Seconds", _N),
     ("Versions changed", ""),
 )

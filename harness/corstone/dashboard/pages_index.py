@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from corstone.dashboard.charts import GLYPHS, line_chart, strip, tone
+from corstone.dashboard.charts import GLYPHS, line_chart, percent, strip, tone
 from corstone.dashboard.model import CellNight, Site
 from corstone.dashboard.page import page, scroll
 from corstone.dashboard.pages_lists import changes_html, drift_html
@@ -36,9 +36,11 @@ def index_page(site: Site) -> str:
         for s, n in counts.most_common()
     )
     problems = "".join(f'<p class="bad">{esc(p)}</p>' for p in night.problems[:8])
+    answer = (
+        f'<a href="cases.html#state=red">{red} red</a> of {total} cases' if red else f"none of {total} cases is red"
+    )
     hero = (
-        f'<section class="hero {"red" if night.red else ""}"><h1>{esc(night.label)} is {word}: '
-        f'<a href="cases.html#state=red">{red} red</a> of {total} cases</h1>'
+        f'<section class="hero {"red" if night.red else ""}"><h1>{esc(night.label)} is {word}: {answer}</h1>'
         f'<p class="chips">{chips}</p>{problems}<p><a href="{site.night_href[-1]}">This night</a>'
         f" · {night.collected} collected, {night.reported} reported</p></section>"
     )
@@ -70,7 +72,7 @@ def _matrix(site: Site) -> str:
         )
     table = (
         f'<table class="matrix"><thead><tr><th scope="col">Cell</th>{head}'
-        f'<th scope="col">All {len(site.nights)}</th></tr></thead>'
+        f'<th scope="col">{"All nights" if len(site.nights) > 1 else "The night"}</th></tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table>"
     )
     words = ("a number: red cases", "k: flaky or quarantined only", "·: all well")
@@ -114,12 +116,12 @@ def _trends(site: Site) -> str:
     charts = [
         line_chart("Red cases", "cases", over(lambda n: float(n.red), sum), bad=bad),
         line_chart("Worst error", "LSB", over(lambda n: n.worst_lsb, max), bad=bad),
-        line_chart("Largest share of budget", "of 1", over(lambda n: n.share, max), bad=bad),
+        line_chart("Largest share of budget", "%", percent(over(lambda n: n.share, max)), bad=bad),
         line_chart("Duration of all cases", "s", over(lambda n: n.seconds, sum), bad=bad),
         line_chart("NPU cycles", "cycles", over(lambda n: n.npu_cycles or None, sum), bad=bad),
         line_chart("NPU commands", "commands", over(lambda n: n.npu_commands or None, sum), bad=bad),
         line_chart("NPU bytes", "bytes", over(lambda n: n.npu_bytes or None, sum), bad=bad),
-        line_chart("Flake rate", "of 1", rate, bad=bad),
+        line_chart("Flake rate", "%", percent(rate), bad=bad),
     ]
     return f'<div class="charts">{"".join(charts)}</div>'
 

@@ -159,6 +159,10 @@ def night_page(site: Site, i: int) -> str:
             f'<span class="{"bad" if here.red else "ok"}">{esc(words)}</span></h2>'
         )
         changed = changes_by_night(site.versions.get(cell, [])[: i + 1]).get(i)
+        used = site.versions.get(cell, [])[i : i + 1]
+        if used and used[0]:
+            listed = " · ".join(f"{tool} {version}" for tool, version in sorted(used[0].items()))
+            parts.append(f'<p class="soft">{esc(listed)}</p>')
         if changed:
             parts.append(f'<p class="warn">Versions changed: {esc(", ".join(changed))}</p>')
         if items := by_cell.get(cell):

@@ -9,6 +9,7 @@ import re
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff]"
 )
+_JOINT = re.compile(r"(?<=[_/:\-\]])(?=[^:])|(?=\[)")
 
 
 def visible(text: str) -> str:
@@ -26,6 +27,11 @@ def _picture(match: re.Match[str]) -> str:
 def esc(text: object) -> str:
     """``visible`` text for HTML, also inside quoted attributes."""
     return html.escape(visible(str(text)), quote=True)
+
+
+def joints(text: object) -> str:
+    """``esc``, with a place to break a line after each joint of a name: a test's id is longer than a line."""
+    return "<wbr>".join(esc(part) for part in _JOINT.split(str(text)))
 
 
 def slug(text: str, used: set[str] | None = None, limit: int = 80) -> str:

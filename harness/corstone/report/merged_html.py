@@ -37,12 +37,19 @@ def write_html(merged: Merged, path: Path, *, title: str = "Corstone") -> None:
     head = {
         "title": title,
         "device": f"{merged.final_line}. {_device(cases)}",
-        "answer": f"{'Red' if merged.red else 'Green'}: {red:,} of {len(cases):,} tests are red",
+        "answer": _answer(merged, red),
         "problems": merged.problems,
         "notes": merged.notes,
         "facts": [[k, v] for k, v in sorted(merged.properties.items())],
     }
     write_entries(path, entries, head, "\n".join(_line(c) for c in cases) or "nothing ran")
+
+
+def _answer(merged: Merged, red: int) -> str:
+    count, passed = len(merged.cases), merged.counts[State.PASSED]
+    if merged.red:
+        return f"Red: {red:,} of {count:,} tests {'is' if red == 1 else 'are'} red"
+    return f"Green: all {count:,} tests passed" if passed == count else f"Green: none of {count:,} tests is red"
 
 
 def _device(cases: list[MergedCase]) -> str:
@@ -89,7 +96,7 @@ def detail(case: MergedCase, drawn: Detail) -> dict[str, Any]:
     shown = html_data.detail(records[0], drawn) if records else html_data.nothing()
     reason = case.reason or shown["reason"]
     notes = list(shown["notes"])
-    if records and case.reason and shown["reason"] != case.reason:
+    if records and case.reason and shown["reason"] not in case.reason:
         notes.append(f"{records[0].verdict.outcome} ({records[0].verdict.cause}): {shown['reason']}")
     notes += [f"also ran {r.case_id}: {r.verdict.outcome} ({r.verdict.cause}) {r.verdict.reason}" for r in records[1:]]
     if case.quarantine:

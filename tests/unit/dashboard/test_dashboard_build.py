@@ -13,7 +13,7 @@ from tests.unit.dashboard import synthetic
 from corstone.causes import Cause, Outcome
 from corstone.cli import main
 from corstone.dashboard.build import build
-from corstone.dashboard.text import esc, slug, visible
+from corstone.dashboard.text import esc, joints, slug, visible
 from corstone.errors import ConfigError
 from corstone.judge.verdict import Verdict
 from corstone.ledger import open_ledger
@@ -167,6 +167,8 @@ def test_an_empty_history_gives_a_page_that_says_so(tmp_path: Path) -> None:
 
 
 def test_text_helpers() -> None:
+    assert joints("a/b.py::test_x[int8-acos]") == "a/<wbr>b.py::<wbr>test_<wbr>x<wbr>[int8-<wbr>acos]"
+    assert "<img" not in joints(HOSTILE)
     assert visible("a\x1bb\u202ec\x7f\n") == "a␛b<U+202E>c␡\n"
     assert esc("<\x00>") == "&lt;␀&gt;"
     used: set[str] = set()

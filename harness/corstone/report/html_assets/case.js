@@ -223,7 +223,7 @@ var Case = (function () {
     if (!calm) attempts(box, tries, bad, d.reason);
     var tiles = h("div", "tiles"), exact = d.comparisons.filter(function (c) { return c.exact; });
     if (exact.length) tile(tiles, "Bits", exact.every(function (c) { return c.passed; }) ? "all equal" : Math.max.apply(null, exact.map(function (c) { return c.differing; })).toLocaleString("en") + " differ", exact[0].count.toLocaleString("en") + " elements against " + exact.map(function (c) { return c.reference; }).join(", "));
-    if (row.lsb !== null) tile(tiles, "Worst error to float", num(row.lsb) + " LSB", d.curve && d.curve.lost ? d.curve.lost + " inputs have no float value" : "");
+    if (row.lsb !== null) tile(tiles, "Worst error to float", num(row.lsb) + " LSB", d.curve && d.curve.lost ? d.curve.lost + (d.curve.lost === 1 ? " input has" : " inputs have") + " no float value" : "");
     if (row.share !== null) tile(tiles, "Budget used", percent(row.share));
     d.counters.filter(function (c) { return /active|total|cycle/i.test(c[0]); }).slice(0, 2).forEach(function (c) { tile(tiles, "NPU " + c[0].replace(/^NPU[ _]*/i, "").toLowerCase(), c[1], row.by === "emulator" ? "functional, not timing" : ""); });
     tile(tiles, "Time", row.s.toFixed(2) + " s");

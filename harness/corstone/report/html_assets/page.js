@@ -55,8 +55,11 @@
     var c = cases[i], li = h("li"), a = h("a"), first = h("span", "l"), second = h("span", "l");
     a.href = "#" + address(i);
     a.dataset.i = i;
-    put(first, put(h("b"), Case.label(c)), Case.pill(c.verdict, c.cause));
-    put(second, h("small", "", [c.cell, Case.place(c, " · ")].filter(Boolean).join(" · ")), c.by ? Case.badge(c) : null);
+    first.classList.add("t");
+    put(first, Case.pill(c.verdict, c.cause), put(h("b"), Case.label(c)));
+    // A cell is often named after its target.
+    var cell = c.cell && c.target.slice(-c.cell.length) === c.cell ? "" : c.cell;
+    put(second, h("small", "", [cell, Case.place(c, " · ")].filter(Boolean).join(" · ")), c.by ? Case.badge(c) : null);
     var more = h("small", "m"), figures = c.lsb === null ? "" : Chart.num(c.lsb) + " LSB";
     if (c.share !== null) { put(more, Case.meter(c.share), document.createTextNode(Case.percent(c.share) + " · " + figures)); more.title = "share of the budget, and largest error to float"; }
     else more.textContent = figures || c.s.toFixed(2) + " s";
