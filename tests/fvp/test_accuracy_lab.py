@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -30,6 +31,8 @@ pytestmark = pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason=
 HEADS = ("joint-angle", "orientation", "fisher-z")
 U55, U85 = "ethos-u55-128", "ethos-u85-256"
 ACOS = CheckRequest("acos", stimulus="codes", provider="emulator")
+SEGMENTED = CheckRequest("orientation", 16, "segmented", stimulus="random", provider="emulator")
+FIVE = ("float", "fake-quantized", "tosa", "command stream", "device")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +44,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for head in HEADS
         for target in (U55, U85)
     ]
-    check_all([*requests, replace(ACOS, out=out)])
+    check_all([*requests, replace(ACOS, out=out), replace(SEGMENTED, out=out)])
     return out
 
 
@@ -65,8 +68,28 @@ def test_a_head_is_exact_and_within_its_budget(run: Path, head: str, target: str
     (share,) = {c.budget_share for c in found.verdict.comparisons if c.reference == "float"}
     assert share is not None
     assert 0.3 < share <= 1
+    assert stages(found) == FIVE
     # One delegate: nothing but quantize and dequantize is left to the CPU.
     assert len(json.loads((folder / "program.json").read_text())["tosa"]) == 1
+
+
+def stages(found: CaseRecord) -> tuple[str, ...]:
+    """The stages between which a verdict has distances; ``table`` is of one operator alone."""
+    steps = found.verdict.stages
+    assert all(a.later == b.earlier for a, b in itertools.pairwise(steps))
+    return (steps[0].earlier, *(step.later for step in steps))
+
+
+def test_a_segmented_head_has_every_stage_and_no_range_is_cut(run: Path) -> None:
+    found = record(run / "cases" / SEGMENTED.case_id)
+    assert found.verdict.outcome is Outcome.PASSED, found.verdict.reason
+    assert stages(found) == FIVE
+    first, *rest = found.verdict.stages
+    assert first.first_index is not None
+    assert [step.max_lsb for step in rest][1:] == [0.0, 0.0]
+    # It was 813 steps while calibration saw less than was judged, and a histogram cut the ends off.
+    (worst,) = (c.max_lsb for c in found.verdict.comparisons if not c.exact)
+    assert worst < 8
 
 
 def test_the_same_networks_on_two_targets_answer_the_same(run: Path) -> None:

@@ -154,7 +154,7 @@ def _usable(case: _Case, references: Sequence[ReferenceResult]) -> list[Referenc
     for reference in references:
         if reference.name == FAKE_QUANTIZED and reference.status is not Status.OK:
             # Nothing is judged by it: a verdict without this stage stands, and says why it is not there.
-            case.lacking[FAKE_QUANTIZED] = reference.message or "not available"
+            case.lacking[FAKE_QUANTIZED] = (reference.message or "not available").splitlines()[0]
         elif reference.status is Status.UNPREDICTABLE:
             case.unpredictable = True
             case.failures.append(

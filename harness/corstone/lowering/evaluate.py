@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
+import corstone.quantize.table16  # noqa: F401  the operator of segmented graphs, which loading one needs
 from corstone.lowering.lower import EXPORTED, QUANTIZED
 from corstone.lowering.request import Array
 

@@ -6,7 +6,8 @@
 ``segmented``   int16 only: the ends and 0 are codes, and steep operators become tables that follow them (``segments``)
 ``upstream``    ExecuTorch's own annotator, untouched
 
-Operators without a restricted domain are ExecuTorch's in every policy. Plain data; the graph work is in ``annotator``.
+Operators without a restricted domain are ExecuTorch's in every policy; ``segmented`` observes their ranges whole, where
+ExecuTorch's histogram observer cuts the ends off. Plain data; the graph work is in ``annotator``.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from corstone.quantize.operators import OPERATORS, FixedInput, check_bits, opera
 # clamped to it. Its own operator tests pass this value, too. For int8 it is the default.
 OBSERVER_EPS = 2.0**-16
 
-# Raise when ``segments`` plans other tables for the same function, or ``derived`` other parameters for the same domain.
-PLANNER = 1
+# Raise when ``segments`` plans other tables for the same function or ``flow`` observes in another way; DERIVED when
+# ``derived`` makes other parameters for the same domain.
+PLANNER = 2
 DERIVED = 1
 
 

@@ -18,8 +18,11 @@ from tests.unit.accuracy.making import int8, int16, table
 from corstone.accuracy.finding import Finding, Kind, Severity
 from corstone.accuracy.guard import guard_table
 from corstone.accuracy.tables import TableUse, evaluate
+from corstone.judge.accuracy import compare_accuracy
 from corstone.judge.codes import quantize
+from corstone.judge.elements import input_view
 from corstone.program import QParams
+from corstone_models.networks import NETWORKS
 
 torch = pytest.importorskip("torch")
 
@@ -186,3 +189,37 @@ def test_d51_sqrt_with_a_slightly_negative_calibration() -> None:
     (found,) = (f for f in guard_table(table("sqrt", given, int8(2 / 255, -128))) if f.kind is Kind.OBSERVED_OUTSIDE)
     assert found.codes is not None
     assert found.codes[2] == 6
+
+
+def test_d55_a_vector_for_the_rsqrt_table() -> None:
+    """The report has none: here are input, entries and answers for every code, the same each time and in torch."""
+    given, output = int8(4 / 255, -128), int8(2.0 / 255, -128)
+    codes = torch.arange(-128, 128)
+    entries = torch_table(torch.rsqrt, given, output)
+    assert np.array_equal(entries, torch_table(torch.rsqrt, given, output))
+    assert np.array_equal(table("rsqrt", given, output).entries, entries)
+    assert (int(entries[0]), int(entries[64]), int(entries[255])) == (127, -1, -64)
+    exact = torch.rsqrt((codes.double() + 128) * given.scale) / output.scale - 128
+    free = (exact <= 127).numpy()
+    assert np.abs(entries - exact.numpy())[free].max() <= 0.5 + 1e-4
+    # The pole itself is saturated, not NaN, and the guard calls it what it is.
+    assert Kind.INFINITE_ENTRY in kinds(guard_table(table("rsqrt", given, output)))
+
+
+def test_d56_a_tolerance_has_a_reason_and_the_share_of_it_that_was_used() -> None:
+    given, output = int8(2 / 256), int8(math.pi / 255, -128)
+    entries = torch_table(torch.acos, given, output)
+    x = torch.linspace(-0.9, 0.9, 1001)
+    codes = torch.round(x / given.scale).long()
+    device = (entries[codes.numpy() + 128] - output.zero_point) * output.scale
+    exact = torch.acos(x.double()).numpy()
+    budgets = tuple(b for b in NETWORKS["acos"].budgets(8, "fixed") if b.region.name == "interior")
+    (budget,) = budgets
+    assert budget.reason
+    view = input_view([x.numpy()], given, x.numel())
+    found = compare_accuracy(0, exact, device.astype(np.float32), output, view, budgets, None)
+    used = float(np.abs(device - exact).max() / output.scale) / budget.max_lsb
+    assert 0.5 < used < 1
+    assert found.comparison.budget_share == pytest.approx(used, rel=1e-3)
+    (region,) = found.comparison.regions
+    assert (region.count, region.reason) == (1001, budget.reason)
