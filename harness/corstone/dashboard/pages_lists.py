@@ -9,7 +9,7 @@ from corstone.dashboard.model import CaseRow, Site
 from corstone.dashboard.page import chips, page, scroll
 from corstone.dashboard.pages_case import changes_by_night, drift_sentence, state_mark
 from corstone.dashboard.store import version_changes
-from corstone.dashboard.text import esc
+from corstone.dashboard.text import esc, joints
 
 # Laying out thousands of table rows takes a browser seconds; the rest is there, and shown when asked for or found.
 SHOWN = 300
@@ -95,7 +95,7 @@ def cell_page(site: Site, cell: str) -> str:
     versions = site.versions.get(cell, [{}])[-1] if site.versions.get(cell) else {}
     lines = "".join(
         f'<tr><td><span class="s {tone(r.state)}" title="{esc(r.state)}">{GLYPHS.get(r.state, "?")}</span></td>'
-        f'<td><a href="../{r.href}"><bdi>{esc(r.test_id)}</bdi></a></td>'
+        f'<td><a href="../{r.href}"><bdi>{joints(r.test_id)}</bdi></a></td>'
         f"<td>{strip(_unpack(r.states), f'{r.runs} nights, now {r.state}')}</td></tr>"
         for r in rows
     )
@@ -167,7 +167,7 @@ def night_page(site: Site, i: int) -> str:
             parts.append(f'<p class="warn">Versions changed: {esc(", ".join(changed))}</p>')
         if items := by_cell.get(cell):
             lines = "".join(
-                f'<tr><td>{state_mark(state)}</td><td><a href="../{r.href}"><bdi>{esc(r.test_id)}</bdi></a></td>'
+                f'<tr><td>{state_mark(state)}</td><td><a href="../{r.href}"><bdi>{joints(r.test_id)}</bdi></a></td>'
                 f"<td>{esc(reason)}</td></tr>"
                 for r, state, reason in items
             )
@@ -192,11 +192,12 @@ def changes_html(site: Site, limit: int = 1000) -> str:
             since = f'last green <a href="{site.night_href[green]}">{esc(site.nights[green].label)}</a>'
             diff = version_changes(versions[green], versions[now]) if versions else []
         changed = f'<b class="warn">{esc(", ".join(diff))}</b>' if diff else "no version changed"
-        parts.append(f"<h3>{link}</h3><p>{since}; since then: {changed}</p>")
+        parts.append(f"<h3>{link}</h3><p>{since}{f'; since then: {changed}' if green >= 0 else ''}</p>")
         rows = [r for r in site.rows if r.cell == cell and r.red and r.latest == now]
         lines = "".join(
-            f'<tr><td>{state_mark(r.state)}</td><td><a href="{r.href}"><bdi>{esc(r.test_id)}</bdi></a></td>'
-            f"<td>{esc(r.cause)}</td><td>{'red since ' + esc(site.nights[r.first_red].label)}</td></tr>"
+            f'<tr><td>{state_mark(r.state)}</td><td><a href="{r.href}"><bdi>{joints(r.test_id)}</bdi></a></td>'
+            f"<td>{esc(r.cause)}</td>"
+            f'<td>red since <span class="nb">{esc(site.nights[r.first_red].label)}</span></td></tr>'
             for r in rows[:limit]
         )
         more = f'<p class="soft">and {len(rows) - limit} more</p>' if len(rows) > limit else ""
@@ -204,7 +205,7 @@ def changes_html(site: Site, limit: int = 1000) -> str:
     news = [r for r in site.rows if r.state == "xpass"]
     if news:
         items = "".join(
-            f'<li><a href="{r.href}"><bdi>{esc(r.test_id)}</bdi></a> ({esc(r.cell)})</li>' for r in news[:limit]
+            f'<li><a href="{r.href}"><bdi>{joints(r.test_id)}</bdi></a> ({esc(r.cell)})</li>' for r in news[:limit]
         )
         parts.append(f"<h3>Expected to fail, and passed</h3><ul>{items}</ul>")
     return "".join(parts) or '<p class="ok">Every cell is green.</p>'

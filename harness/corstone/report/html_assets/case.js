@@ -29,7 +29,7 @@ var Case = (function () {
     return parent;
   }
   function place(row, glue) { return [row.target, row.board].filter(Boolean).join(glue); }
-  function pill(verdict, cause) { return h("span", "pill v-" + verdict, (ICON[verdict] || "?") + " " + word(verdict) + (cause ? " · " + cause : "")); }
+  function pill(verdict, cause) { return h("span", "pill v-" + verdict, (ICON[verdict] || "?") + " " + word(verdict) + (cause && verdict !== "NOT_RUN" ? " · " + cause : "")); }
   function badge(row) {
     var text = row.by === "fvp" ? "ARM FVP" : row.by === "emulator" ? "EMULATOR" : row.by === "host" ? "NO BOARD" : "NOT EXECUTED";
     var b = h("span", "badge by-" + row.by, text);
@@ -226,7 +226,7 @@ var Case = (function () {
     if (row.lsb !== null) tile(tiles, "Worst error to float", num(row.lsb) + " LSB", d.curve && d.curve.lost ? d.curve.lost + (d.curve.lost === 1 ? " input has" : " inputs have") + " no float value" : "");
     if (row.share !== null) tile(tiles, "Budget used", percent(row.share));
     d.counters.filter(function (c) { return /active|total|cycle/i.test(c[0]); }).slice(0, 2).forEach(function (c) { tile(tiles, "NPU " + c[0].replace(/^NPU[ _]*/i, "").toLowerCase(), c[1], row.by === "emulator" ? "functional, not timing" : ""); });
-    tile(tiles, "Time", row.s.toFixed(2) + " s");
+    if (row.verdict !== "NOT_RUN") tile(tiles, "Time", row.s.toFixed(2) + " s");
     if (tiles.children.length) box.appendChild(tiles);
     if (bad && row.verdict !== "FAILED") { section(box, "Evidence", d.evidence.length ? list(d.evidence) : null); put(box, log("Console transcript", d.console, true)); }
     if (d.curve) curves(box, d.curve, row);
@@ -237,7 +237,8 @@ var Case = (function () {
     section(box, "Run it again", repro(d.repro));
     if (calm) attempts(box, tries, bad, d.reason);
     section(box, "Versions", d.versions.length ? list(d.versions) : null);
-    section(box, "Run", list(d.facts.concat(d.seconds.map(function (s) { return ["seconds: " + s[0], s[1].toFixed(3)]; }))));
+    var ran = d.facts.concat(d.seconds.map(function (s) { return ["seconds: " + s[0], s[1].toFixed(3)]; }));
+    section(box, "Run", ran.length ? list(ran) : null);
     section(box, "NPU counters", d.counters.length ? list(d.counters) : null);
     if (!bad || row.verdict === "FAILED") section(box, "Evidence", d.evidence.length ? list(d.evidence) : null);
     if (!bad || row.verdict === "FAILED") put(box, log("Console transcript", d.console, false));

@@ -62,7 +62,7 @@
     put(second, h("small", "", [cell, Case.place(c, " · ")].filter(Boolean).join(" · ")), c.by ? Case.badge(c) : null);
     var more = h("small", "m"), figures = c.lsb === null ? "" : Chart.num(c.lsb) + " LSB";
     if (c.share !== null) { put(more, Case.meter(c.share), document.createTextNode(Case.percent(c.share) + " · " + figures)); more.title = "share of the budget, and largest error to float"; }
-    else more.textContent = figures || c.s.toFixed(2) + " s";
+    else more.textContent = figures || (c.verdict === "NOT_RUN" ? "" : c.s.toFixed(2) + " s");
     if (i === at) a.setAttribute("aria-current", "true");
     return put(li, put(a, first, second, more));
   }
