@@ -184,6 +184,8 @@ def _print(
         print(reason)
     if page is not None:
         print(f"report: {page.resolve()}")
+    if cached := terminal.from_cache(records):
+        print(cached)
     print(f"{terminal.summary(records)} in {took:.1f} s; {terminal.ran_on_device(records, asked)}")
 
 

@@ -47,7 +47,7 @@ def disk_errors(where: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
             raise ToolError(f"no space left while writing to {where}", cause=Cause.DISK_FULL) from error
         if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR}:
             raise ConfigError(

@@ -89,6 +89,7 @@ def facts(record: CaseRecord) -> list[list[str]]:
     pairs = [
         ("stimulus", record.stimulus),
         ("seed", str(record.seed)),
+        ("program", {"cache": "from the cache", "compiled": "compiled in this run"}.get(record.program, "")),
         ("runner", record.runner),
         ("runner sha256", record.runner_sha256),
         ("capture", record.capture),

@@ -49,7 +49,8 @@ def write_html(path: Path, records: Sequence[CaseRecord], *, title: str = "Corst
         for place, r in enumerate(ordered)
     ]
     table = "\n".join(terminal.table(ordered)) if ordered else "nothing ran"
-    write_entries(path, entries, {"title": title, "device": terminal.ran_on_device(records)}, table)
+    device = "; ".join(filter(None, (terminal.ran_on_device(records), terminal.from_cache(records))))
+    write_entries(path, entries, {"title": title, "device": device}, table)
 
 
 def write_entries(path: Path, entries: Sequence[Entry], head: dict[str, Any], table: str) -> None:

@@ -1,9 +1,10 @@
 """The JSON that scripts read: ``corstone check --json`` and ``corstone run --json``. Schema 1.
 
 At the top: ``verdict``, ``cause``, ``reason``, ``provider`` (``fvp``, ``emulator`` or null), ``executor``,
-``exit_status``, ``counts``, ``outputs`` (a list of ``case``, ``index``, ``file``, ``name``, ``dtype``, ``shape``,
-``size_bytes``) and ``cases`` (every record). For several cases the verdict is the worst, and the provider is named only
-when all cases had the same. NaN and infinities are words, so that any reader takes the file.
+``exit_status``, ``counts``, ``programs`` (how many came from the ``cache``, how many were ``compiled``), ``outputs`` (a
+list of ``case``, ``index``, ``file``, ``name``, ``dtype``, ``shape``, ``size_bytes``) and ``cases`` (every record). For
+several cases the verdict is the worst, and the provider is named only when all cases had the same. NaN and infinities
+are words, so that any reader takes the file.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ def summary(records: Sequence[CaseRecord], exit_status: int) -> dict[str, Any]:
         "executor": names.pop() if len(names) == 1 else None,
         "exit_status": exit_status,
         "counts": {str(o): n for o in Outcome if (n := sum(r.verdict.outcome is o for r in records))},
+        "programs": {origin: sum(r.program == origin for r in records) for origin in ("cache", "compiled")},
         "outputs": [output for record in records for output in outputs(record)],
         "cases": [record.to_json() for record in records],
     }

@@ -78,6 +78,7 @@ def properties(record: CaseRecord) -> list[tuple[str, str]]:
         ("policy", record.policy),
         ("stimulus", record.stimulus),
         ("seed", record.seed),
+        ("program", record.program),
         ("runner", record.runner),
         ("runner_sha256", record.runner_sha256),
         ("worst_lsb", _number(max((c.max_lsb for c in floats), default=None))),

@@ -31,7 +31,7 @@ def markdown(records: Sequence[CaseRecord]) -> str:
     parts = [
         f"## {'✅' if green else '❌'} Corstone: {terminal.summary(records)}",
         "",
-        terminal.ran_on_device(records) + ".",
+        "; ".join(filter(None, (terminal.ran_on_device(records), terminal.from_cache(records)))) + ".",
         "",
         "| verdict | network | bits | policy | target | board | executed by | worst LSB to float | budget used |",
         "|---|---|---|---|---|---|---|---:|---:|",

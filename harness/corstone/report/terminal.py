@@ -179,6 +179,14 @@ def ran_on_device(records: Sequence[CaseRecord], selected: int | None = None) ->
     return device_line(len(kinds), total, kinds.count("fvp"), kinds.count("emulator"))
 
 
+def from_cache(records: Sequence[CaseRecord]) -> str:
+    """``6 programs, 5 of them from the cache``; empty where no program was made or taken."""
+    made = [r.program for r in records if r.program]
+    if not made:
+        return ""
+    return f"{len(made)} program{'s' if len(made) != 1 else ''}, {made.count('cache')} of them from the cache"
+
+
 def device_line(executed: int, total: int, fvp: int, emulator: int) -> str:
     """How much of a run reached a device, and whose."""
     return f"{executed} of {total} ran on a device, {fvp} on an FVP, {emulator} on the emulator"
