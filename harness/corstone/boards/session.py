@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -69,7 +69,7 @@ def plan_boot(request: BootRequest) -> Plan:
     program = request.program
     target = target_named(program.target)
     board = board_for_target(target.name, request.board)
-    _check_inputs(request)
+    check_inputs(request)
     simulator = find_simulator(
         board, target.product, request.provider, request.fvp_dir, require_fvp=request.require_fvp
     )
@@ -88,7 +88,7 @@ def boot(request: BootRequest) -> Capture:
     KeyboardInterrupt: after the simulator was stopped and the capture stored.
     """
     plan = plan_boot(request)
-    warnings = _preflight(request, plan) if request.preflight else ()
+    warnings = preflight(request, plan) if request.preflight else ()
     capture = boot_planned(request, plan, warnings)
     if any(state == "doubtful" for state in capture.evidence.get("output-states", "").split(",")):
         # An output too short for the canary to tell: other random bytes settle it.
@@ -96,11 +96,17 @@ def boot(request: BootRequest) -> Capture:
     return capture
 
 
-def _preflight(request: BootRequest, plan: Plan) -> tuple[str, ...]:
+def preflight(request: BootRequest, plan: Plan) -> tuple[str, ...]:
+    """Check program, runner and board against each other; returns warnings.
+
+    Raises
+    ------
+    ConfigError: they do not go together.
+    """
     from corstone.preflight import Subject, require
 
     subject = Subject(
-        program=_read(request.program.pte),
+        program=read_program(request.program.pte),
         board=plan.board,
         target=target_named(request.program.target),
         runner=plan.runner,
@@ -114,21 +120,37 @@ def _preflight(request: BootRequest, plan: Plan) -> tuple[str, ...]:
 def boot_planned(request: BootRequest, plan: Plan, warnings: tuple[str, ...] = ()) -> Capture:
     """``boot`` with the choices made and checked; ``warnings`` become notes of the capture."""
     folder = request.folder
-    _make_fresh(folder)
+    make_fresh(folder)
     began = time.monotonic()
     log = folder / "console.log"
-    with _work_folder() as work:
+    with work_folder() as work:
         transport = transport_for(plan.runner, request.inject)
         parcel = Parcel(
-            _read(request.program.pte), request.inputs, tuple(o.size_bytes for o in request.program.outputs)
+            read_program(request.program.pte), request.inputs, tuple(o.size_bytes for o in request.program.outputs)
         )
-        asked, facts, seconds = _run(request, plan, work, log, transport, parcel)
+        facts, seconds = _run(request, plan, work, log, transport, parcel)
         seconds["total"] = time.monotonic() - began
-        try:
-            names = _store(folder, work, request, facts.outputs)
-        except OSError as error:
-            facts = replace(facts, host_error=str(error), host_errno=error.errno or 0)
-            names = []
+        capture = keep(request, plan, work, facts, seconds, warnings)
+    if facts.interrupted:
+        raise KeyboardInterrupt
+    return capture
+
+
+def keep(
+    request: BootRequest,
+    plan: Plan,
+    work: Path,
+    facts: BootFacts,
+    seconds: dict[str, float],
+    warnings: tuple[str, ...] = (),
+) -> Capture:
+    """Classify what is known of a boot, and store it with its inputs and outputs as the capture of ``request``."""
+    folder = request.folder
+    try:
+        names = _store(folder, work, request, facts.outputs)
+    except OSError as error:
+        facts = replace(facts, host_error=str(error), host_errno=error.errno or 0)
+        names = []
     ending, notes = classify(facts)
     capture = Capture(
         folder=folder,
@@ -138,7 +160,7 @@ def boot_planned(request: BootRequest, plan: Plan, warnings: tuple[str, ...] = (
         runner=plan.runner.name,
         runner_sha256=image_sha256(plan.image),
         ending=ending,
-        command=asked.command,
+        command=facts.asked.command,
         exit_status=facts.exit_status,
         outputs=tuple(names),
         inputs=tuple(f"in-{i}.bin" for i in range(len(request.inputs))),
@@ -148,23 +170,20 @@ def boot_planned(request: BootRequest, plan: Plan, warnings: tuple[str, ...] = (
         seconds=seconds,
     )
     _save(capture, request)
-    if facts.interrupted:
-        raise KeyboardInterrupt
     return capture
 
 
 def _run(
     request: BootRequest, plan: Plan, work: Path, log: Path, transport: Transported, parcel: Parcel
-) -> tuple[Asked, BootFacts, dict[str, float]]:
-    asked = _asked(request, plan, parcel)
-    facts = BootFacts(asked, read_transcript(b""), Waited("exit"), stopped="not-started", locate=_locator(plan.image))
+) -> tuple[BootFacts, dict[str, float]]:
+    facts = facts_before(request, plan, parcel)
     try:
         arguments, values = transport.send(work, parcel)
     except OSError as error:
-        return asked, replace(facts, host_error=str(error), host_errno=error.errno or 0), {}
-    asked = replace(asked, command=_command(request, plan, transport, arguments, values))
+        return replace(facts, host_error=str(error), host_errno=error.errno or 0), {}
+    asked = replace(facts.asked, command=command_of(request, plan, transport.roles, arguments, values))
     began = time.monotonic()
-    facts = _execute(replace(facts, asked=asked), plan, work, log)
+    facts = execute(replace(facts, asked=asked), plan, work, log)
     ran = time.monotonic()
     try:
         raw = log.read_bytes() if log.exists() else b""
@@ -172,10 +191,17 @@ def _run(
         facts = replace(facts, transcript=read_transcript(raw), outputs=outputs)
     except OSError as error:
         facts = replace(facts, host_error=str(error), host_errno=error.errno or 0)
-    return asked, facts, {"simulator": ran - began, "read": time.monotonic() - ran}
+    return facts, {"simulator": ran - began, "read": time.monotonic() - ran}
 
 
-def _execute(facts: BootFacts, plan: Plan, work: Path, log: Path) -> BootFacts:
+def facts_before(request: BootRequest, plan: Plan, parcel: Parcel) -> BootFacts:
+    """What is known of a boot that has not started."""
+    asked = _asked(request, plan, parcel)
+    return BootFacts(asked, read_transcript(b""), Waited("exit"), stopped="not-started", locate=_locator(plan.image))
+
+
+def execute(facts: BootFacts, plan: Plan, work: Path, log: Path) -> BootFacts:
+    """Run the simulator by ``facts.asked.command`` to its end, its console into ``log``; outputs are not looked at."""
     environment = dict(os.environ) | dict(plan.simulator.env)
     deadlines = plan.deadlines
     waited, interrupted, cpu = Waited("exit"), False, None
@@ -244,11 +270,12 @@ def _target_spoke(tail: bytes) -> bool:
     return any(line.source == TARGET for line in split_lines(tail))
 
 
-def _command(
-    request: BootRequest, plan: Plan, transport: Transported, arguments: list[str], values: dict[str, object]
+def command_of(
+    request: BootRequest, plan: Plan, wanted: Sequence[str], arguments: list[str], values: dict[str, object]
 ) -> tuple[str, ...]:
+    """The simulator's command line; ``wanted`` are roles of settings beside those of every boot."""
     target = target_named(request.program.target)
-    roles = [*ALWAYS, *transport.roles]
+    roles = [*ALWAYS, *wanted]
     facts: dict[str, object] = {"macs": target.macs, "npu_args": "--fast", **values}
     if request.fast and plan.simulator.kind == "fvp":
         roles.append("npu-args")
@@ -299,7 +326,13 @@ def _compiled_for(program: bytes) -> str:
         return ""
 
 
-def _check_inputs(request: BootRequest) -> None:
+def check_inputs(request: BootRequest) -> None:
+    """Whether the inputs are as many and as long as the program's.
+
+    Raises
+    ------
+    ConfigError: they are not.
+    """
     specs = request.program.inputs
     if len(specs) != len(request.inputs):
         raise ConfigError(
@@ -341,14 +374,20 @@ def program_needs(request: BootRequest) -> frozenset[str]:
     return frozenset({"rank-0"} if any(spec.shape == () for spec in specs) else ())
 
 
-def _read(path: Path) -> bytes:
+def read_program(path: Path) -> bytes:
+    """The program's bytes.
+
+    Raises
+    ------
+    ConfigError: it cannot be read.
+    """
     try:
         return path.read_bytes()
     except OSError as error:
         raise ConfigError(f"the program cannot be read: {error}", cause=Cause.BAD_PROGRAM) from error
 
 
-def _make_fresh(folder: Path) -> None:
+def make_fresh(folder: Path) -> None:
     """Make the folder and remove what an earlier capture left in it, so that nothing old can be read as new."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -367,7 +406,7 @@ def _make_fresh(folder: Path) -> None:
 
 
 @contextmanager
-def _work_folder() -> Iterator[Path]:
+def work_folder() -> Iterator[Path]:
     """A fresh folder with a short path: the simulator's working folder, and all that semihosting can reach by name."""
     try:
         work = Path(tempfile.mkdtemp(prefix="cst-"))

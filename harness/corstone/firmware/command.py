@@ -20,18 +20,23 @@ _ARGV0 = "executor_runner"
 
 @dataclass(frozen=True)
 class FirmwareRun:
-    """One run: file names of the program and its inputs, and the base name of its outputs."""
+    """One run: file names of the program and its inputs, the base name of its outputs, and what they are filled with.
+
+    Without a ``canary`` of its own (32 bits) a run's outputs are filled with the boot's.
+    """
 
     program: str
     inputs: tuple[str, ...] = ()
     output: str = "out"
+    canary: int | None = None
 
     def words(self) -> list[str]:
         """The run's options, each word quoted where it has to be."""
         words = ["-m", _quote(self.program)]
         for name in self.inputs:
             words += ["-i", _quote(name)]
-        return [*words, "-o", _quote(self.output)]
+        words += ["-o", _quote(self.output)]
+        return words if self.canary is None else [*words, "--canary", f"0x{self.canary:x}"]
 
     def output_name(self, index: int) -> str:
         """File name of an output."""

@@ -1,6 +1,6 @@
 """The runner is our own: no foreign notice in its sources, and no header but ours and what a C compiler itself brings.
 
-Looked at are all files of ``harness/corstone/firmware``. C11 4 paragraph 6 lists the headers of a freestanding compiler.
+All files of ``harness/corstone/firmware`` are looked at. C11 4 paragraph 6 lists a freestanding compiler's headers.
 """
 
 from __future__ import annotations

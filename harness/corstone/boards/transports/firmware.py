@@ -6,8 +6,10 @@ The runner fills its outputs with a 32-bit pattern that is chosen here, new for 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 
+from corstone.boards.settings import SEMIHOSTING
 from corstone.boards.transports.base import OutputState, Parcel, State, against_canary
 from corstone.boards.transports.semihosting import Semihosting
 from corstone.firmware.command import FirmwareRun, command
@@ -26,14 +28,18 @@ class Firmware(Semihosting):
     def send(self, work: Path, parcel: Parcel) -> tuple[list[str], dict[str, object]]:
         """Write the files; the facts are the working folder and the command line."""
         (work / "program.pte").write_bytes(parcel.program)
+        line = command([self.place(work, parcel)], work, inject=self._inject)
+        return [], {"cwd": str(work), "line": line}
+
+    def place(self, folder: Path, parcel: Parcel, prefix: str = "") -> FirmwareRun:
+        """Write the inputs into ``folder``, which the runner knows as ``prefix``; returns what it is told."""
         names = []
         for index, data in enumerate(parcel.inputs):
             names.append(f"i{index}.bin")
-            (work / names[-1]).write_bytes(data)
-        run = FirmwareRun("program.pte", tuple(names), "out")
-        line = command([run], work, canary=int.from_bytes(self._canary, "little"), inject=self._inject)
-        self.mark_start(work)
-        return [], {"cwd": str(work), "line": line}
+            (folder / names[-1]).write_bytes(data)
+        self.mark_start(folder)
+        canary = int.from_bytes(self._canary, "little")
+        return FirmwareRun("program.pte", tuple(prefix + name for name in names), f"{prefix}out", canary)
 
     def collect(self, work: Path, parcel: Parcel) -> tuple[OutputState, ...]:
         """As semihosting, each output compared with the pattern below it."""
@@ -44,3 +50,34 @@ class Firmware(Semihosting):
             return state
         pattern = (self._canary * (state.expected // 4 + 1))[: state.expected]
         return against_canary(state.name, state.data, pattern)
+
+
+class FirmwareRuns:
+    """Many runs of one program in a boot of our runner: each with a folder, a canary and outputs of its own."""
+
+    roles: tuple[str, ...] = SEMIHOSTING
+
+    def __init__(self, runner: Runner, inject: str = "") -> None:
+        self._runner = runner
+        self._inject = inject
+        self._runs: list[Firmware] = []
+
+    def send(self, work: Path, parcels: Sequence[Parcel]) -> tuple[list[str], dict[str, object]]:
+        """Write the program once and each run's inputs; the facts are the working folder and the command line."""
+        (work / "program.pte").write_bytes(parcels[0].program)
+        self._runs = [Firmware(self._runner) for _ in parcels]
+        told = []
+        for number, (run, parcel) in enumerate(zip(self._runs, parcels, strict=True)):
+            folder = work / self.prefix(number)
+            folder.mkdir()
+            told.append(run.place(folder, parcel, self.prefix(number)))
+        return [], {"cwd": str(work), "line": command(told, work, inject=self._inject)}
+
+    @staticmethod
+    def prefix(number: int) -> str:
+        """What the names of a run's files begin with."""
+        return f"r{number}/"
+
+    def collect(self, work: Path, number: int, parcel: Parcel) -> tuple[OutputState, ...]:
+        """One run's outputs, as of a boot of its own."""
+        return self._runs[number].collect(work / self.prefix(number), parcel)
