@@ -1,8 +1,8 @@
 """Captured programs through whole boots: what each board and runner made of them, one row a boot.
 
 A program's answer is ``tosa-program-<n>.bin``, the TOSA reference model's through the whole program. Where there is
-none it is ``expected-<n>.bin`` of the operator itself; a dequantized output then counts as equal when its codes are. Leaves
-out the delegates alone (``scripts/npu_corpus``).
+none it is ``expected-<n>.bin`` of the operator itself; a dequantized output then counts as equal when its codes are.
+Leaves out the delegates alone (``scripts/npu_corpus``).
 """
 
 from __future__ import annotations
