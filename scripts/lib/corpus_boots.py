@@ -8,7 +8,6 @@ Leaves out the delegates alone (``scripts/npu_corpus``).
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import time
 from collections import Counter
@@ -21,6 +20,7 @@ import numpy as np
 from corstone.causes import Outcome
 from corstone.emulator.npu.corpus import Case, cases
 from corstone.errors import HarnessError
+from corstone.formats.ndjson import append_row, read_rows
 from corstone.formats.pte import KernelCall, PteFile, read_pte
 from corstone.pipeline import run_program
 from corstone.runners import RUNNERS, Runner
@@ -64,32 +64,20 @@ def boots(folder: Path, *, every: int = 1, only: str = "") -> list[tuple[Case, R
     return [(case, runner) for case in chosen for runner in runners_of(f"ethos-{case.target.removeprefix('ethos-')}")]
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Rows of an earlier run; a last line that was cut off is left out."""
-    if not path.is_file():
-        return []
-    rows = []
-    for line in path.read_text().splitlines():
-        try:
-            rows.append(Row(**json.loads(line)))
-        except ValueError:
-            continue
-    return rows
+def earlier(path: Path) -> list[Row]:
+    """Rows of an earlier run."""
+    return [Row(**row) for row in read_rows(path)]
 
 
 def run(todo: Sequence[tuple[Case, Runner]], done: Sequence[Row], path: Path, work: Path) -> Iterator[Row]:
     """Boot what has no row yet; each row is written as soon as it is there."""
     known = {row.key for row in done}
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.is_file() and not path.read_bytes().endswith(b"\n"):
-        with path.open("a") as stream:
-            stream.write("\n")
     for case, runner in todo:
         if (case.target, case.id, runner.name) in known:
             continue
         row = boot(case, runner, work)
-        with path.open("a") as stream:
-            stream.write(json.dumps(asdict(row)) + "\n")
+        append_row(path, asdict(row))
         yield row
 
 

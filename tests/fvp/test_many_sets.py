@@ -1,13 +1,18 @@
-"""Many input sets in one boot of our runner: the bits of single boots; what ran before a bad set stays."""
+"""Many input sets in one boot of our runner: the bits of single boots, and what a boot did before it died stays."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.fakes.processes import below
 
 from corstone.boards import BootRequest, boot
 from corstone.boards.many import boot_many
@@ -28,7 +33,7 @@ def request(out: Path) -> BootRequest:
 
 def sets(count: int) -> list[tuple[bytes, ...]]:
     (spec,) = read_pte(ACOS).input_specs
-    draws = np.random.default_rng(7).integers(-128, 128, (count, spec.size_bytes), np.int64).astype(np.int8)
+    draws = np.random.default_rng(7).uniform(-1.2, 1.2, (count, *spec.shape)).astype(spec.dtype)
     return [(draw.tobytes(),) for draw in draws]
 
 
@@ -48,3 +53,40 @@ def test_a_set_that_does_not_fit_is_refused_before_anything_starts(tmp_path: Pat
     with pytest.raises(ConfigError):
         boot_many(request(tmp_path / "many"), [*sets(1), (b"short",)])
     assert not list(tmp_path.glob("many/boot-*.log"))
+
+
+def kill_qemu_at(run: int, log: Path) -> None:
+    """As soon as a boot is at that run."""
+    for _ in range(3000):
+        if log.exists() and f'"e":"begin","run":{run},'.encode() in log.read_bytes():
+            for pid in below(os.getpid()):
+                if "qemu-system" in Path(f"/proc/{pid}/comm").read_text():
+                    os.kill(pid, signal.SIGKILL)
+            return
+        time.sleep(0.002)
+
+
+def test_a_boot_that_is_killed_costs_one_set(tmp_path: Path) -> None:
+    given = sets(64)
+    whole = boot_many(request(tmp_path / "whole"), given)
+    killer = threading.Thread(target=kill_qemu_at, args=(5, tmp_path / "many" / "boot-0.log"))
+    killer.start()
+    captures = boot_many(request(tmp_path / "many"), given)
+    killer.join()
+    assert (tmp_path / "many" / "boot-1.log").is_file(), "the boot was not killed before its end"
+    bad = [i for i, capture in enumerate(captures) if capture.ending.outcome is not Outcome.PASSED]
+    # The kill may fall between two sets.
+    assert len(bad) <= 1
+    assert all(i >= 5 for i in bad)
+    assert all(captures[i].ending.outcome is Outcome.CRASHED for i in bad)
+    for i in set(range(64)) - set(bad):
+        assert list(captures[i].output_bytes()) == list(whole[i].output_bytes())
+
+
+def test_a_runner_of_one_run_a_boot_gets_a_boot_for_each_set(tmp_path: Path) -> None:
+    given = sets(2)
+    ours = boot_many(request(tmp_path / "ours"), given)
+    arms = boot_many(replace(request(tmp_path / "arms"), runner="arm-executorch-u55"), given)
+    assert [capture.ending.outcome for capture in arms] == [Outcome.PASSED] * 2
+    assert not list((tmp_path / "arms").glob("boot-*.log"))
+    assert [list(c.output_bytes()) for c in arms] == [list(c.output_bytes()) for c in ours]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.fakes.processes import alive, gone
 
 from corstone.boards.deadlines import Deadlines
 from corstone.boards.process import SimulatorProcess
@@ -60,20 +61,6 @@ def read(fd: int) -> bytes:
     except OSError:
         pass
     return data
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def gone(pid: int) -> bool:
-    end = time.monotonic() + 30
-    while alive(pid) and time.monotonic() < end:
-        time.sleep(0.02)
-    return not alive(pid)
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--list-params"], ["--no-such-option"], ["-a", "missing.elf"]])

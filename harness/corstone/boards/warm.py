@@ -8,18 +8,14 @@ however that ends. Leaves out the server itself (``emulator/server.py``).
 
 from __future__ import annotations
 
-import atexit
-import contextlib
-import os
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from corstone.forkserver.client import SUPPORTED, Forked, ForkServer, ServerGone
+from corstone.forkserver.client import Forked, ForkServer, ServerGone
+from corstone.forkserver.kept import ENVIRONMENT, Kept
 
 __all__ = ["ENVIRONMENT", "ServerGone", "WarmProcess", "WarmServer", "server", "shut_down"]
 
-ENVIRONMENT = "CORSTONE_WARM"
 _START_S = 30.0
 # A child inherits what its server has; after so many boots a new server bounds whatever may pile up.
 _BOOTS = 1000
@@ -43,32 +39,5 @@ class WarmServer(ForkServer):
         return self.fork({"argv": list(argv), "cwd": str(cwd), "env": dict(env)}, [terminal])
 
 
-_current: WarmServer | None = None
-_guard = threading.Lock()
-
-
-def server() -> WarmServer | None:
-    """The server of this process, started when it is not there; None where it is turned off or cannot be."""
-    global _current
-    if os.environ.get(ENVIRONMENT) == "0" or not SUPPORTED:
-        return None
-    with _guard:
-        if _current is None or not _current.usable:
-            if _current is not None:
-                with contextlib.suppress(OSError):
-                    _current.close()
-            try:
-                _current = WarmServer()
-            except OSError:
-                return None
-        return _current
-
-
-@atexit.register
-def shut_down() -> None:
-    """End the server now; the next boot starts another."""
-    global _current
-    with _guard:
-        if _current is not None:
-            _current.close()
-        _current = None
+_kept = Kept(WarmServer)
+server, shut_down = _kept.get, _kept.shut_down

@@ -63,8 +63,8 @@ class Builder:
     def _quantized(self, request: LowerRequest, ref: SourceRef, run: Run) -> Quantized:
         given = json.dumps([ref.kind, ref.where, ref.attribute, request.bits, request.policy, request.seed])
         shared = given + array_digest(request.inputs) + "".join(array_digest(s) for s in request.calibration)
-        # The quantizer of ExecuTorch asks the TOSA profile, which U85 has another of than U55 and U65.
-        shared += "u85" if "u85" in request.target else ""
+        # All that ExecuTorch's quantizer asks of the target is its TOSA profile.
+        shared += stages.NpuOptions(request.target).tosa_profile
         if shared not in self._front:
             self._front[shared] = self._front_half(request, ref, run)
         return self._front[shared]

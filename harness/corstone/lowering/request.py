@@ -59,7 +59,7 @@ class LowerRequest:
     source: registered network name, ``module:attribute``, ``path.py:attribute`` or ``path.pt2``.
     target: NPU by its Vela name, or a host target (a plain one ignores bits and policy).
     bits: 8 (int8) or 16 (int16 activations, int8 weights).
-    policy: observer, fixed, edge_exact or upstream.
+    policy: observer, fixed, edge_exact, segmented (16 bits alone) or upstream.
     inputs: example inputs; only shape and dtype matter where ``calibration`` is given. Empty: the network's own.
     shapes: instead of ``inputs``, shapes of float32 inputs, filled with a ramp from -1 to 1: observers that see nothing
         but zeros would give scales that mean nothing.

@@ -117,7 +117,8 @@ def example_inputs(module: Any, home: ModuleType | None) -> tuple[Any, ...]:
     raise ConfigError(
         "the network's input shapes are not known",
         cause=Cause.BAD_INPUT,
-        hint="give shapes, or add 'example_inputs' (a tuple of tensors, or a function that returns one) to the module",
+        hint="give shapes (--shape N,N once for each input), or add 'example_inputs' (a tuple of tensors, or a "
+        "function that returns one) to the module",
     )
 
 

@@ -45,6 +45,11 @@ class NpuOptions:
             extra_flags=list(self.vela_flags) or None,
         )
 
+    @property
+    def tosa_profile(self) -> str:
+        """ExecuTorch's name of the TOSA profile and extensions that the target takes."""
+        return str(self.compile_spec().tosa_spec)
+
 
 @dataclass(frozen=True)
 class Delegated:

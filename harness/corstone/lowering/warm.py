@@ -9,20 +9,17 @@ as the libraries may have been imported otherwise. ``CORSTONE_WARM=0`` turns it 
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import os
 import re
 import resource
-import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from corstone.forkserver.client import SUPPORTED, Forked, ForkServer, ServerGone
+from corstone.forkserver.client import Forked, ForkServer, ServerGone
+from corstone.forkserver.kept import Kept
 
 __all__ = ["CompileServer", "ServerGone", "running", "server", "shut_down"]
 
-ENVIRONMENT = "CORSTONE_WARM"
 START_S = 180.0
 _PACKAGE = Path(__file__).parent.parent
 # A child inherits what its server has; after so many children a new server bounds whatever may pile up.
@@ -52,9 +49,8 @@ class _State:
 class CompileServer(ForkServer):
     """A running server; ``start`` may be called from several threads."""
 
-    def __init__(self, state: _State) -> None:
+    def __init__(self) -> None:
         super().__init__("corstone.lowering.server", _CHILDREN, start_s=START_S, options=("-X", "faulthandler"))
-        self.state = state
 
     def start(self, folder: Path, closing: int, log: int) -> Forked:
         """Begin a child on a folder of requests.
@@ -72,46 +68,8 @@ class CompileServer(ForkServer):
         return self.fork(request, [closing, log])
 
 
-_current: CompileServer | None = None
-_guard = threading.Lock()
-
-
-def server() -> CompileServer | None:
-    """The server of this process, started when none fits; None where it is turned off or cannot be."""
-    global _current
-    if os.environ.get(ENVIRONMENT) == "0" or not SUPPORTED:
-        return None
-    with _guard:
-        state = _State.now()
-        if _current is None or not _current.usable or _current.state != state:
-            _end()
-            try:
-                _current = CompileServer(state)
-            except OSError:
-                return None
-        return _current
-
-
-def running() -> CompileServer | None:
-    """The server when one is running that fits; none is started for little work."""
-    with _guard:
-        fits = _current is not None and _current.usable and _current.state == _State.now()
-        return _current if fits and os.environ.get(ENVIRONMENT) != "0" else None
-
-
-@atexit.register
-def shut_down() -> None:
-    """End the server now; the next compilation starts another."""
-    with _guard:
-        _end()
-
-
-def _end() -> None:
-    global _current
-    if _current is not None:
-        with contextlib.suppress(OSError):
-            _current.close()
-    _current = None
+_kept = Kept(CompileServer, _State.now)
+server, running, shut_down = _kept.get, _kept.running, _kept.shut_down
 
 
 def _umask() -> int:

@@ -11,7 +11,7 @@ import pytest
 
 from corstone.boards.shims import suite_run
 from corstone.boards.shims.suite_run import Plan, Suite, files_of, load, spread
-from corstone.boards.shims.suite_table import MARK, render, under
+from corstone.boards.shims.suite_table import render
 from corstone.boards.shims.suite_worker import key
 from corstone.errors import ConfigError, ToolError
 
@@ -169,10 +169,3 @@ def test_the_table_counts_and_names() -> None:
     replayed = [rows[0] | {"bits": True}, rows[2] | {"bits": None}]
     assert "bit for bit: 1 of 1 that have them" in render(replayed, [])
     assert render([], []).startswith("0 of 0 tests")
-
-
-def test_what_people_wrote_above_the_table_stays(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    assert under(page, "new\n") == "new\n"
-    page.write_text(f"# Title\n\n{MARK}\nold table\n")
-    assert under(page, "new\n") == f"# Title\n\n{MARK}\nnew\n"

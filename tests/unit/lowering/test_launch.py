@@ -7,10 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.fakes.processes import below, gone
 
 from corstone.causes import Cause
 from corstone.errors import ConfigError, StageError
@@ -54,17 +54,6 @@ def run(script: Path, tmp_path: Path, *wishes: dict[str, str], timeout_s: float 
     work = tmp_path / "work"
     work.mkdir()
     return run_jobs([Job(w, {}, timeout_s) for w in wishes], work, (sys.executable, str(script)))
-
-
-def gone(pid: int) -> bool:
-    """The process ends within seconds (a zombie whose parent has not looked counts as ended)."""
-    for _ in range(200):
-        with suppress(FileNotFoundError):
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
-                time.sleep(0.05)
-                continue
-        return True
-    return False
 
 
 @pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGKILL"])
@@ -134,18 +123,6 @@ def begun(cache: Path) -> None:
             return
         time.sleep(0.05)
     raise AssertionError("the compile child was not seen")
-
-
-def below(process: int) -> list[int]:
-    """Children of a process, and theirs."""
-    parents: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-    found = [process]
-    for above in found:
-        found += [pid for pid, parent in parents.items() if parent == above]
-    return found[1:]
 
 
 def test_a_segfault_in_vela_is_a_compile_crash_of_that_stage(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.fakes.processes import gone
 
 from corstone.causes import Cause
 from corstone.errors import ConfigError, HarnessError, StageError
@@ -56,16 +56,6 @@ def _nothing_left() -> Iterator[None]:
     server = warm.running()
     warm.shut_down()
     assert server is None or gone(server.pid)
-
-
-def gone(pid: int) -> bool:
-    for _ in range(400):
-        with suppress(FileNotFoundError):
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
-                time.sleep(0.05)
-                continue
-        return True
-    return False
 
 
 def of_session(session: int) -> list[int]:

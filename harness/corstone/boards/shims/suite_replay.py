@@ -28,6 +28,7 @@ from corstone.boards.shims.suite_run import Row, load, spread
 from corstone.boards.shims.suite_worker import key
 from corstone.causes import Cause
 from corstone.errors import ConfigError
+from corstone.formats.ndjson import append_row
 from corstone.targets import target as target_named
 
 # backends/arm/test/runner_utils.py, run_corstone: FVP, parameter prefix, folder of the runner.
@@ -86,10 +87,10 @@ def replay(
         return run(case, environment)
 
     written = 0
-    with ThreadPoolExecutor(jobs) as pool, results.open("a", buffering=1) as stream:
+    with ThreadPoolExecutor(jobs) as pool:
         for row in pool.map(one, left):
             if row is not None:
-                stream.write(json.dumps(row) + "\n")
+                append_row(results, row)
                 written += 1
     return written
 

@@ -26,6 +26,7 @@ from typing import Any
 from corstone.boards.shims.install import environment, install
 from corstone.causes import Cause
 from corstone.errors import ConfigError, ToolError
+from corstone.formats.ndjson import append_row, read_rows
 
 PACKAGE = "executorch.backends.arm.test"
 START_S = 900  # to import torch and collect: seconds on an idle machine, minutes on a busy one
@@ -87,13 +88,7 @@ def files_of(operators: Sequence[str], folder: Path) -> tuple[str, ...]:
 
 def load(path: Path) -> dict[str, Row]:
     """The newest row of each test; half a line of a killed run is left out."""
-    rows: dict[str, Row] = {}
-    if path.is_file():
-        for line in path.read_text().splitlines():
-            with contextlib.suppress(ValueError, KeyError, TypeError):
-                row = json.loads(line)
-                rows[row["test"]] = row
-    return rows
+    return {row["test"]: row for row in read_rows(path) if "test" in row}
 
 
 def spread(tests: Sequence[Row]) -> list[str]:
@@ -186,11 +181,11 @@ class Suite:
 
     def _batch(self, tests: Sequence[str]) -> list[Row]:
         """Rows of a batch: at least one, whatever happens."""
-        before = len(self._lines())
+        before = len(read_rows(self.results))
         files = sorted({test.partition("::")[0] for test in tests})
         with self._worker(files, tests, self.results) as (process, log):
             end = self._watch(process, before)
-        rows = [json.loads(line) for line in self._lines()[before:]]
+        rows = read_rows(self.results)[before:]
         shutil.rmtree(self.plan.out / "tmp", ignore_errors=True)
         current = self._current()
         if current in tests and current not in {row["test"] for row in rows}:
@@ -210,7 +205,7 @@ class Suite:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return process.wait(1)
-            now = len(self._lines())
+            now = len(read_rows(self.results))
             if now > lines:
                 lines, deadline = now, time.monotonic() + self.plan.test_s
             if time.monotonic() > deadline:
@@ -246,17 +241,13 @@ class Suite:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
 
-    def _lines(self) -> list[str]:
-        return self.results.read_text().splitlines() if self.results.is_file() else []
-
     def _current(self) -> str:
         path = self.plan.out / "current"
         return path.read_text() if path.is_file() else ""
 
     def _write(self, test: str, state: str, why: str) -> Row:
         row: Row = {"test": test, "state": state, "boots": 0, "exits": [], "boot_s": 0.0, "wall_s": 0.0, "why": why}
-        with self.results.open("a") as stream:
-            stream.write(json.dumps(row) + "\n")
+        append_row(self.results, row)
         return row
 
 

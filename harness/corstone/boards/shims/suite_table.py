@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from corstone.targets import TARGETS
@@ -34,13 +33,6 @@ def target_of(test: str) -> str:
 def reached(row: dict[str, Any]) -> bool:
     """Whether the test booted something."""
     return int(row["boots"]) > 0
-
-
-def under(place: Path, table: str) -> str:
-    """The new content of a file: what people wrote above the mark stays."""
-    text = place.read_text() if place.is_file() else ""
-    above, mark, _ = text.partition(MARK)
-    return above + mark + "\n" + table if mark else table
 
 
 def render(rows: Sequence[dict[str, Any]], listed: Sequence[str]) -> str:

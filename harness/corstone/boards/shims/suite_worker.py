@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from corstone.formats.ndjson import append_row
+
 # Why a test never asks for a device, by what is in its function; the first that fits.
 _NO_DEVICE = (
     ("OpNotSupported", "checks that the operator is not delegated"),
@@ -95,8 +97,8 @@ class Recorder:
             return [json.loads(line) for line in stream]
 
     def _write(self, rows: Iterable[dict[str, Any]]) -> None:
-        with self.rows.open("a") as stream:
-            stream.writelines(json.dumps(row) + "\n" for row in rows)
+        for row in rows:
+            append_row(self.rows, row)
 
 
 def key(nodeid: str) -> str:

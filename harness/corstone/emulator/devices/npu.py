@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from corstone.emulator.devices.npu_registers import DEBUG_RANGES, PMU, registers
 from corstone.emulator.devices.pmu import Counts, Pmu
+from corstone.emulator.npu.differences import DIFFERENCES
 
 if TYPE_CHECKING:
     from corstone.emulator.npu import NpuError, RunStats
@@ -54,7 +55,7 @@ class Npu:
         self._execute = execute
         self._irq = irq
         self._line = False
-        self._pmu = Pmu(PMU[target.product])
+        self._pmu = Pmu(PMU[target.product], DIFFERENCES[target.product].axi_bytes)
         self._values: dict[int, int] = {}
         self.reset()
 

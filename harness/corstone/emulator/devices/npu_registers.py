@@ -27,19 +27,18 @@ class Register:
 
 @dataclass(frozen=True)
 class PmuLayout:
-    """Where a product's performance counters are. ``axi_bytes`` is moved by one data beat."""
+    """Where a product's performance counters are."""
 
     base: int
     counters: int
     counter_base: int
     type_base: int
-    axi_bytes: int
 
 
 PMU: dict[str, PmuLayout] = {
-    "U55": PmuLayout(0x180, 4, 0x300, 0x380, 8),
-    "U65": PmuLayout(0x180, 4, 0x300, 0x380, 16),
-    "U85": PmuLayout(0x1180, 8, 0x1300, 0x1380, 16),
+    "U55": PmuLayout(0x180, 4, 0x300, 0x380),
+    "U65": PmuLayout(0x180, 4, 0x300, 0x380),
+    "U85": PmuLayout(0x1180, 8, 0x1300, 0x1380),
 }
 
 _ROWS: tuple[Register, ...] = (

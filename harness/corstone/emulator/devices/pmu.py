@@ -47,10 +47,11 @@ _CYCLE_BIT = 1 << 31
 
 
 class Pmu:
-    """State of the counters."""
+    """State of the counters. ``axi_bytes`` are moved by one data beat."""
 
-    def __init__(self, layout: PmuLayout) -> None:
+    def __init__(self, layout: PmuLayout, axi_bytes: int) -> None:
         self.layout = layout
+        self._axi_bytes = axi_bytes
         self.reset()
 
     def reset(self) -> None:
@@ -117,7 +118,7 @@ class Pmu:
             self._cycles = (self._cycles + counts.cycles) & (1 << 48) - 1
         for i, number in enumerate(self._types):
             if enabled >> i & 1 and number in _EVENTS:
-                self._events[i] = (self._events[i] + _EVENTS[number](counts, self.layout.axi_bytes)) & 0xFFFFFFFF
+                self._events[i] = (self._events[i] + _EVENTS[number](counts, self._axi_bytes)) & 0xFFFFFFFF
 
     def _event(self, offset: int, base: int) -> int | None:
         index, rest = divmod(offset - base, 4)
