@@ -76,8 +76,8 @@ class Runner:
 
     ``dialect`` names the log it writes: ``mlek``, ``executorch``, ``corstone`` (ours) or ``plain``. ``identifiers`` are
     the program identifiers it reads. ``pools`` are its allocators in bytes; where none is given the ELF's symbols
-    decide. ``lacks`` names what a program must not need: ``non-tensor-inputs``, ``rank-0``. ``providers`` can play its
-    board.
+    decide. ``inputs_in`` is the allocator that also takes a copy of the inputs. ``lacks`` names what a program must not
+    need: ``non-tensor-inputs``, ``rank-0``. ``providers`` can play its board.
     """
 
     name: str
@@ -90,6 +90,7 @@ class Runner:
     window: Window | None = None
     identifiers: tuple[str, ...] = ("ET12",)
     pools: tuple[tuple[str, int], ...] = ()
+    inputs_in: str = ""
     lacks: tuple[str, ...] = ()
     providers: tuple[str, ...] = ("fvp", "emulator")
 
@@ -123,6 +124,8 @@ RUNNERS: tuple[Runner, ...] = (
         window=_WINDOW,
         # As the image itself logs them: method pool in ISRAM, temporary pool (NPU scratch) at 0x94000000.
         pools=(("method", 2 << 20), ("scratch", 32 << 20)),
+        # It aborts where they do not fit beside the plan: "Could not allocate memory for input buffers" (EtModel.cc).
+        inputs_in="method",
         lacks=("non-tensor-inputs", "rank-0"),
     ),
     Runner(

@@ -51,13 +51,17 @@ def room(subject: Subject) -> list[Finding]:
 
 
 def pools(subject: Subject) -> list[Finding]:
-    """Planned buffers fit the method pool, the delegate's scratch fits the temporary pool."""
-    planned = sum(subject.pte.buffer_sizes)
-    scratch = max((blob.scratch_size for blob in subject.blobs), default=0)
-    inputs = size_of(subject.pte, subject.pte.inputs)
-    needs = (("method", "planned buffers", planned), ("scratch", "NPU scratch", scratch), ("input", "inputs", inputs))
+    """Planned buffers fit the method pool, the delegate's scratch the temporary pool, the inputs wherever they go."""
+    needs = {
+        "method": ("planned buffers", sum(subject.pte.buffer_sizes)),
+        "scratch": ("NPU scratch", max((blob.scratch_size for blob in subject.blobs), default=0)),
+        "input": ("inputs", size_of(subject.pte, subject.pte.inputs)),
+    }
+    if subject.runner.inputs_in:
+        what, need = needs[subject.runner.inputs_in]
+        needs[subject.runner.inputs_in] = (f"{what} and a copy of the inputs", need + needs["input"][1])
     findings = []
-    for pool, what, need in needs:
+    for pool, (what, need) in needs.items():
         size = pool_size(subject, pool)
         if size is None or need <= size:
             continue

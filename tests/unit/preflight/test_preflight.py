@@ -12,6 +12,7 @@ from tests.fakes.elves import vectors, write_elf
 from corstone.boards.registry import board
 from corstone.causes import Cause
 from corstone.errors import ConfigError
+from corstone.formats.pte import read_pte
 from corstone.preflight import CHECKS, ELF_CHECKS, ERROR, GATES, WARNING, Finding, Subject, preflight, require
 from corstone.runners import Runner, Transport, runner
 from corstone.targets import target
@@ -139,6 +140,14 @@ def test_pools_by_the_runners_row_and_by_symbols(tmp_path: Path) -> None:
     findings = [f for f in preflight(subject(run=small)) if f.check == "pools"]
     assert {f.cause for f in findings} == {Cause.ALLOCATOR}
     assert any("method pool" in f.offered and "too few" in f.offered for f in findings)
+    # The copies of the inputs that Arm's image makes count, too.
+    whole = read_pte(ACOS)
+    planned, given = sum(whole.buffer_sizes), sum(spec.size_bytes for spec in whole.input_specs)
+    for size, wanted in ((planned + given, 0), (planned + given - 1, 1)):
+        tight = replace(ARM, pools=(("method", size),))
+        found = [f for f in preflight(subject(run=tight)) if f.check == "pools"]
+        assert len(found) == wanted, size
+    assert "a copy of the inputs" in only(found).found
     elf = write_elf(
         tmp_path / "r.elf",
         [(0x10000000, vectors())],
