@@ -167,7 +167,8 @@ def run_stream(program: Program, inputs: Sequence[Array], feature_maps: bool = T
     try:
         return walk(read_pte(program.pte), inputs, feature_maps)
     except (HarnessError, OSError, ValueError) as error:
-        return f"the stream does not run on the NPU model here: {error}"
+        why = error.message if isinstance(error, HarnessError) else error
+        return f"the stream does not run on the NPU model here: {why}"
 
 
 def explain_bits(

@@ -188,3 +188,4 @@ def test_a_stream_that_does_not_run_here_is_no_device_fault(tmp_path: Path, good
     found = explain_bits(_program(tmp_path, _stream(edit)), _inputs(), good.outputs, 0, 7)
     assert found.why is Why.UNKNOWN
     assert "does not run on the NPU model here" in found.detail
+    assert "what to do" not in found.detail
