@@ -22,6 +22,8 @@ from corstone.accuracy.scrub import Personal
 from corstone.capture import Capture
 from corstone.causes import Cause, Outcome
 from corstone.cli import main
+from corstone.judge import divergences
+from corstone.judge.divergences import Divergence
 from corstone.pipeline import CheckRequest, check_all
 from corstone.report.record import CaseRecord
 from corstone_models.budgets import FILE
@@ -138,6 +140,24 @@ def test_a_failure_that_passes_now_is_news_and_the_reverse_is_worse(acos: Path, 
     assert main(["compare", str(failed), str(acos), "--accept-news"]) == 0
     assert [p.kind for p in compare(acos, failed).pairs] == [Kind.WORSE]
     assert main(["compare", str(acos), str(failed), "--accept-news"]) == 1
+
+
+def test_a_known_divergence_that_is_not_seen_is_news(
+    acos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = Divergence("made-up", "TABLE", "int8", ("ethos-u55",), "tables are reported to be upside down", "this test")
+    monkeypatch.setattr(divergences, "KNOWN", (row,))
+    # No FVP is here: the emulator's results stand for one's.
+    fvp = Path(shutil.copytree(acos, tmp_path / "fvp"))
+    mine = record(fvp)
+    assert mine.executor is not None
+    replace(mine, executor=replace(mine.executor, kind="fvp")).save(fvp / "record.json")
+    (pair,) = compare(fvp, acos).pairs
+    assert pair.kind is Kind.NEWS
+    assert "a known divergence is not seen" in pair.message
+    assert any("made-up" in note for note in pair.notes)
+    assert [p.kind for p in compare(fvp, altered(acos, tmp_path / "other", {3: 1})).pairs] == [Kind.BITS]
+    assert [p.kind for p in compare(acos, acos).pairs] == [Kind.SAME]
 
 
 def test_results_that_lack_a_side_or_their_outputs_are_not_the_same(run: Path, acos: Path, tmp_path: Path) -> None:
