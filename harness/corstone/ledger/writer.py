@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -62,8 +63,9 @@ class Identity:
 
 
 def new_run_id() -> str:
-    """A name for a run that sorts by time and never repeats."""
-    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) + "-" + secrets.token_hex(3)
+    """A name for a run that never repeats and sorts by time, also among runs of the same second."""
+    now = datetime.now(UTC)
+    return now.strftime("%Y%m%dT%H%M%S.%fZ") + "-" + secrets.token_hex(3)
 
 
 def boot_id() -> str:

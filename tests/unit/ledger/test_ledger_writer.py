@@ -19,7 +19,7 @@ from corstone.ledger import LedgerError, open_ledger
 from corstone.ledger.events import TEXT_CAP_CHARS
 from corstone.ledger.merge import merge
 from corstone.ledger.model import State
-from corstone.ledger.writer import Identity
+from corstone.ledger.writer import Identity, new_run_id
 
 
 def test_every_line_is_there_after_kill_9(tmp_path: Path) -> None:
@@ -192,6 +192,14 @@ def test_a_clock_that_jumps_changes_neither_durations_nor_order(
     assert case.state is State.FLAKY
     assert [a.outcome for a in case.attempts] == [Outcome.FAILED, Outcome.PASSED]
     assert all(0 <= a.seconds < 60 for a in case.attempts)
+
+
+def test_runs_of_one_second_are_named_in_their_order() -> None:
+    names = []
+    for _ in range(20):
+        names.append(new_run_id())
+        time.sleep(0.001)
+    assert names == sorted(names)
 
 
 def test_identity_comes_from_ci(tmp_path: Path) -> None:
