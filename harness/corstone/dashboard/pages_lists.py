@@ -30,7 +30,7 @@ def cases_page(site: Site) -> str:
     )
     rows = "".join(_case_row(r, n >= SHOWN) for n, r in enumerate(site.rows))
     head = "".join(f'<th scope="col"{c}>{t}</th>' for t, c in _CASE_HEAD)
-    table = f'<table id="cases"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+    table = f'<table id="cases" class="stacked"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     more = '<p><button id="more" type="button" hidden>Show more</button></p>'
     return page("Cases", f"<h1>Cases</h1>{form}{scroll('Cases', table)}{more}", here="cases.html")
 
@@ -201,7 +201,9 @@ def changes_html(site: Site, limit: int = 1000) -> str:
             for r in rows[:limit]
         )
         more = f'<p class="soft">and {len(rows) - limit} more</p>' if len(rows) > limit else ""
-        parts.append(scroll(f"Red cases of {cell}", f"<table><tbody>{lines}</tbody></table>") + more)
+        parts.append(
+            scroll(f"Red cases of {cell}", f'<table class="stacked words"><tbody>{lines}</tbody></table>') + more
+        )
     news = [r for r in site.rows if r.state == "xpass"]
     if news:
         items = "".join(
