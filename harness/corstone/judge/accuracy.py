@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from corstone.judge.bound import Limits
 from corstone.judge.budget import EVERYWHERE, Budget
 from corstone.judge.codes import dequantize, real_values
 from corstone.judge.elements import InputView, worst_elements
@@ -29,7 +30,8 @@ Floats = npt.NDArray[np.float64]
 class Accuracy:
     """The comparison, and per element what it is made of: error in LSB [N], budget [N], judged or not [N].
 
-    ``clipped``: elements over their budget whose float64 value no code of the output stands for.
+    ``clipped``: elements over their budget whose float64 value no code of the output stands for; ``pole``: those whose
+    code lies beside a table node without a finite value.
     """
 
     comparison: Comparison
@@ -37,6 +39,7 @@ class Accuracy:
     allowed: Floats
     judged: npt.NDArray[np.bool_]
     clipped: int = 0
+    pole: int = 0
 
 
 def compare_accuracy(
@@ -47,18 +50,22 @@ def compare_accuracy(
     view: InputView | None,
     budgets: Sequence[Budget],
     inside: npt.NDArray[np.bool_] | None,
+    limits: Limits | None = None,
 ) -> Accuracy:
     """One output against float64, both in the output's shape; ``budgets`` as ``Budget`` describes them.
 
-    ``inside`` [N] says which elements' inputs lie in the domain, None: all. With no budget the error is measured and
-    nothing fails, which the note says.
+    ``inside`` [N] says which elements' inputs lie in the domain, None: all. ``limits``: what each element's own code
+    allows; the smaller of that and its region's budget counts. With neither, the error is measured and nothing fails,
+    which the note says.
     """
     expected = saturated(reference.reshape(-1).astype(np.float64), qparams)
     device = real_values(got.reshape(-1), qparams)
     judged = np.ones(device.size, np.bool_) if inside is None else inside
     error = np.where(judged, error_lsb(expected, device, got.dtype, qparams), 0.0)
     allowed, region = _budget_of_each(view, budgets, device.size)
-    regions = _regions(error, judged, region, budgets)
+    if limits is not None:
+        allowed = np.minimum(allowed, limits.allowed)
+    regions = _regions(error, judged, region, budgets, allowed, None if view is None or limits is None else view)
     worst_region = max(regions, key=lambda r: r.share, default=None)
     over = judged & (error > allowed)
     # Worst by what matters: elements over their budget before any that keep it, then by distance.
@@ -78,13 +85,14 @@ def compare_accuracy(
             budget_lsb=None if worst_region is None else worst_region.budget_lsb,
             budget_share=None if worst_region is None else worst_region.share,
             worst=tuple(replace(w, distance_lsb=float(error[at])) for w, at in zip(worst, flat, strict=True)),
-            note=_note(judged, budgets),
+            note=_note(judged, budgets, limits),
             regions=regions,
         ),
         error,
         allowed,
         judged,
         int(np.count_nonzero(over & _outside(expected, qparams))),
+        0 if limits is None else int(np.count_nonzero(over & limits.pole)),
     )
 
 
@@ -144,17 +152,32 @@ def _budget_of_each(
 
 
 def _regions(
-    error: Floats, judged: npt.NDArray[np.bool_], region: npt.NDArray[np.int64], budgets: Sequence[Budget]
+    error: Floats,
+    judged: npt.NDArray[np.bool_],
+    region: npt.NDArray[np.int64],
+    budgets: Sequence[Budget],
+    allowed: Floats,
+    own: InputView | None,
 ) -> tuple[RegionResult, ...]:
+    """Each region's largest error, and the largest share that an element used of what it was allowed.
+
+    ``own``: elements have bounds of their own; the reason then names the one that used most of its.
+    """
+    shares = np.where(allowed > 0, error / np.where(allowed > 0, allowed, 1.0), np.where(error > 0, math.inf, 0.0))
     results = []
     for i, budget in enumerate(budgets):
-        mine = judged & (region == i)
-        largest = float(error[mine].max(initial=0.0))
-        if budget.max_lsb > 0:
-            share = largest / budget.max_lsb if math.isfinite(budget.max_lsb) else 0.0
-        else:
-            share = math.inf if largest > 0 else 0.0
-        results.append(RegionResult(budget.region.name, int(mine.sum()), largest, budget.max_lsb, share, budget.reason))
+        mine = np.flatnonzero(judged & (region == i))
+        largest, share, reason = 0.0, 0.0, budget.reason
+        if mine.size:
+            largest = float(error[mine].max())
+            worst = mine[shares[mine].argmax()]
+            share = float(shares[worst])
+            if own is not None:
+                reason += (
+                    f"; each code by its own bound: {error[worst]:.4g} of {allowed[worst]:.4g} LSB at input "
+                    f"{own.values[worst]:.6g}"
+                )
+        results.append(RegionResult(budget.region.name, mine.size, largest, budget.max_lsb, share, reason))
     return tuple(results)
 
 
@@ -166,12 +189,17 @@ def _max_abs(expected: Floats, got: Floats, judged: npt.NDArray[np.bool_]) -> fl
     return float(distance.max(initial=0.0))
 
 
-def _note(judged: npt.NDArray[np.bool_], budgets: Sequence[Budget]) -> str:
+def _note(judged: npt.NDArray[np.bool_], budgets: Sequence[Budget], limits: Limits | None) -> str:
     notes = []
     if outside := int(np.count_nonzero(~judged)):
         notes.append(f"{outside} of {judged.size} inputs lie outside the domain and are judged by bits alone")
+    if limits is not None and (held := int(np.count_nonzero(judged & limits.held))):
+        notes.append(
+            f"{held} lie so near a pole that float leaves the output's range: they are compared with the range's end"
+        )
     if not budgets:
         notes.append("measured, not judged: the network brought no budget and the output has no scale")
     elif all(b.region == EVERYWHERE and b.reason.startswith("default") for b in budgets):
-        notes.append(f"judged by the {budgets[0].reason}")
+        own = " and by a bound of each code, derived from the operator" if limits is not None else ""
+        notes.append(f"judged by the {budgets[0].reason}{own}")
     return "; ".join(notes)

@@ -23,6 +23,7 @@ from corstone.errors import HarnessError
 from corstone.judge import words
 from corstone.judge.accuracy import Accuracy, compare_accuracy, saturated
 from corstone.judge.bits import compare_bits
+from corstone.judge.bound import Bound, Limits, agrees
 from corstone.judge.budget import Budget, default_budget
 from corstone.judge.codes import real_values
 from corstone.judge.divergences import divergence_notes
@@ -88,6 +89,7 @@ def judge(
     domain: Domain | None = None,
     findings: Sequence[DomainFinding] = (),
     operators: Collection[tuple[str, str]] = (),
+    bound: Bound | None = None,
 ) -> Verdict:
     """The verdict of one capture.
 
@@ -99,6 +101,7 @@ def judge(
     domain: of every input; None where the network did not say.
     findings: of the domain guard, or of any look at the lowered graph.
     operators: ``(operator, dtype)`` pairs of the TOSA graph, for known divergences.
+    bound: what each code of a network of one operator allows, beside the budgets.
     """
     notes = [*capture.notes, *program.notes, *divergence_notes(program.target, operators)]
     ended = capture.ending
@@ -121,11 +124,14 @@ def judge(
     qparams = list(program.output_qparams) or [None] * len(program.outputs)
     case = _Case(capture, program, arrays(raw, program.outputs), inputs, qparams, notes=notes)
     usable = _usable(case, references)
+    limits = _limits(case, usable, bound)
+    if limits is not None:
+        usable = [_towards_pole(r, limits) if r.name == FLOAT else r for r in usable]
     _findings(case, findings)
     for reference in usable:
         if reference.name not in (FLOAT, FAKE_QUANTIZED):
             _bits(case, reference)
-    accuracy = _accuracy(case, usable, budgets, domain)
+    accuracy = _accuracy(case, usable, budgets, domain, limits)
     if domain is not None and domain.declared and not any(finding.fatal for finding in findings):
         _spoilt(case, accuracy, domain)
     return _decide(case, usable, accuracy, stimulus)
@@ -228,8 +234,29 @@ def _bits(case: _Case, reference: ReferenceResult) -> None:
             )
 
 
+def _limits(case: _Case, usable: Sequence[ReferenceResult], bound: Bound | None) -> Limits | None:
+    """What the elements' own codes allow; None where the network is not that operator, or has no float answer."""
+    reference = next((r for r in usable if r.name == FLOAT), None)
+    view = case.view(0) if bound is not None and len(case.device) == 1 else None
+    if bound is None or reference is None or view is None:
+        return None
+    limits = bound.limits(view.values)
+    return limits if agrees(limits, reference.outputs[0].reshape(-1), bound.taken) else None
+
+
+def _towards_pole(reference: ReferenceResult, limits: Limits) -> ReferenceResult:
+    """The float answer, the range's end where it leaves the output's range towards a pole."""
+    (values,) = reference.outputs
+    held = np.where(limits.held, limits.expected, values.reshape(-1)).reshape(values.shape)
+    return replace(reference, outputs=(held,))
+
+
 def _accuracy(
-    case: _Case, usable: Sequence[ReferenceResult], budgets: Sequence[Budget], domain: Domain | None
+    case: _Case,
+    usable: Sequence[ReferenceResult],
+    budgets: Sequence[Budget],
+    domain: Domain | None,
+    limits: Limits | None = None,
 ) -> list[Accuracy]:
     reference = next((r for r in usable if r.name == FLOAT), None)
     if reference is None:
@@ -243,7 +270,7 @@ def _accuracy(
             qparams, chosen = steps_of(expected), chosen or [PLAIN_BUDGET]
         if not chosen and qparams is not None:
             chosen = [default_budget(qparams.qmin, qparams.qmax)]
-        result = compare_accuracy(i, expected, got, qparams, case.view(i), chosen, case.inside(i, domain))
+        result = compare_accuracy(i, expected, got, qparams, case.view(i), chosen, case.inside(i, domain), limits)
         results.append(result)
         case.comparisons.append(result.comparison)
         if not result.comparison.passed:

@@ -16,6 +16,7 @@ from typing import Any
 from corstone.capture import Capture
 from corstone.causes import Cause, Outcome
 from corstone.errors import ConfigError
+from corstone.judge.bound import Bound
 from corstone.judge.budget import Budget, Region
 from corstone.judge.decide import judge
 from corstone.judge.domain import Domain, DomainFinding
@@ -36,6 +37,7 @@ class Question:
     domain: Domain | None = None
     findings: tuple[DomainFinding, ...] = ()
     operators: tuple[tuple[str, str], ...] = ()
+    bound: Bound | None = None
 
     def save(self, folder: Path) -> None:
         """Write ``judge.json``."""
@@ -59,6 +61,7 @@ class Question:
             else Domain(**{**domain, "lo": float(domain["lo"]), "hi": float(domain["hi"])}),
             findings=tuple(DomainFinding(**f) for f in data["findings"]),
             operators=tuple((op, dtype) for op, dtype in data["operators"]),
+            bound=None if data.get("bound") is None else Bound.from_json(data["bound"]),
         )
 
 
@@ -118,6 +121,7 @@ def judge_folder(folder: Path) -> tuple[Capture, Program | None, Question, Verdi
         domain=question.domain,
         findings=question.findings,
         operators=question.operators,
+        bound=question.bound,
     )
     return capture, program, question, verdict
 

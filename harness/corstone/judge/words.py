@@ -87,6 +87,11 @@ def accuracy(comparison: Comparison) -> str:
 def accuracy_hint(result: Accuracy, view: InputView | None) -> str:
     """Clipping is the usual reason: say so when the worst inputs sit at one end of the stimulus."""
     over = np.flatnonzero(result.judged & (result.error > result.allowed))
+    if result.pole * 2 > over.size:
+        return (
+            f"{result.pole} of these codes lie beside a table node at a pole or outside the domain, from which no line "
+            "leads to the function: use --policy segmented, or a clamp that keeps inputs off it"
+        )
     if result.clipped * 2 > over.size:
         return (
             f"float leaves the output's range at {result.clipped} of these elements: the network was calibrated on "

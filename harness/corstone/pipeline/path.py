@@ -138,6 +138,7 @@ def lower_request(request: CheckRequest) -> LowerRequest:
 
 
 def _run_case(request: CheckRequest, program: Program, seconds: dict[str, float], say: Progress) -> CaseRecord:
+    from corstone.judge.bound import bound_of
     from corstone.judge.stored import Question, judge_folder, store
     from corstone.reference import domain_findings, operators_of, references
 
@@ -156,7 +157,9 @@ def _run_case(request: CheckRequest, program: Program, seconds: dict[str, float]
         budgets = _budgets(request)
         findings = domain_findings(program, inputs)
         domain = domain_of(request, inputs)
-        question = Question(budgets, request.inputs_by, request.seed, domain, findings, operators_of(program))
+        question = Question(
+            budgets, request.inputs_by, request.seed, domain, findings, operators_of(program), bound_of(program)
+        )
         store(folder, question, answers)
         verdict = judge_folder(folder)[3]
         clock.lap("judge")
