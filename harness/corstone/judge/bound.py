@@ -32,6 +32,8 @@ Bools = npt.NDArray[np.bool_]
 
 HALF, ROOM = 0.5, 0.05
 """Each rounding moves by up to half a step; float32, which entries and answers are computed in, adds a little."""
+_ENDS = 1.0
+"""The ends of both ranges are rounded to codes, half a step each, and the last answer is clipped by as much."""
 _TIE = 1e-3
 _AGREES_LSB = 0.05
 _SPLIT = {"table16", "add"}
@@ -169,19 +171,21 @@ class Bound:
     @cached_property
     def _of_codes(self) -> tuple[Floats, Bools]:
         """Interpolation and rounding of each code [codes], and whether a node beside it has no finite value."""
+        at = self._held_at(np.arange(self._codes.size))
+        over = np.nan_to_num(np.maximum(at - self.output.qmax, self.output.qmin - at), nan=0.0, posinf=0.0)
+        ends = np.clip(over, 0.0, _ENDS)
         if self.bits == 8:
-            return np.full(self._codes.size, HALF + ROOM), np.zeros(self._codes.size, np.bool_)
+            return ends + HALF + ROOM, np.zeros(self._codes.size, np.bool_)
         if self.segmented:
-            return np.full(self._codes.size, GOAL_LSB + ROOM), np.zeros(self._codes.size, np.bool_)
+            return ends + GOAL_LSB + ROOM, np.zeros(self._codes.size, np.bool_)
         nodes = self._steps(values_of(table_codes(16), self.input))
         held = np.clip(nodes, self.output.qmin, self.output.qmax)
         left, share = (self._codes + 32768) >> 7, (self._codes & 127) / 128
         right = np.where(share > 0, left + 1, left)
         line = held[left] + (held[right] - held[left]) * share
         pole = ~(np.isfinite(nodes[left]) & np.isfinite(nodes[right]))
-        at = self._held_at(np.arange(self._codes.size))
         between = np.where(pole, 0.0, np.nan_to_num(np.abs(line - at), nan=0.0, posinf=0.0))
-        return between + 2 * HALF + ROOM, pole & (share > 0)
+        return ends + between + 2 * HALF + ROOM, pole & (share > 0)
 
 
 def bound_of(program: Program) -> Bound | None:
