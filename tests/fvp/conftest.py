@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from corstone.firmware.build import zig_environment
+
 _HERE = Path(__file__).parent / "probe"
 _BOARDS = {
     "corstone-300": ("0x59303000u", "0x58102000u", "56", "0x10000000"),
@@ -41,7 +43,8 @@ def build_probe(board: str, folder: Path) -> Path:
         f"-DUART={uart}", f"-DNPU={npu}", f"-DIRQ={irq}", f"-Wl,-T,{script}", "-Wl,--entry=Reset", "-o", str(elf),
         str(_HERE / "probe.c"),
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    environment = zig_environment(folder)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return elf
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from corstone.firmware.build import zig_environment
+
 Ran = Callable[..., Any]
 
 
@@ -146,7 +148,10 @@ def test_pointer_authentication_is_refused_by_name(emulator: Ran, tmp_path: Path
     (tmp_path / "pac.ld").write_text("SECTIONS { . = 0x10000000; .text : { *(.text) } }")
     command = [sys.executable, "-m", "ziglang", "cc", "-target", "thumb-freestanding-eabihf", "-mcpu=cortex_m85"]
     command += ["-nostdlib", "-Wl,-T,pac.ld", "-o", "pac.elf", "pac.s"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False)
+    environment = zig_environment(tmp_path)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False, env=environment
+    )
     assert done.returncode == 0, done.stderr
     ran = emulator(["-a", "pac.elf"])
     assert ran.status == 2, ran.out + ran.err

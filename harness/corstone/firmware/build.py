@@ -158,6 +158,12 @@ def _output(argv: list[str]) -> str:
         raise ToolError(f"{' '.join(argv)} failed: {error}", cause=Cause.MISSING_TOOL) from error
 
 
+def zig_environment(folder: Path) -> dict[str, str]:
+    """The environment for ``zig``, its caches below ``folder``: the home, where they are else, may be read-only."""
+    cache = str(folder / "zig")
+    return os.environ | {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
+
+
 def _key(row: BoardBuild, flags: tuple[str, ...], version: str, root: Path) -> str:
     # The path of the compiler is left out: it is not what makes the bytes.
     digest = hashlib.sha256(repr((row, flags[1:], version)).encode())
@@ -173,9 +179,7 @@ def _compile(row: BoardBuild, command: tuple[str, ...], target: Path, folder: Pa
         argv = [*command, *_COMMON, f"-D{row.macro}", "-T", row.script, *names, "-o", str(made)]
         if "ziglang" not in command:
             argv.append("-lgcc")
-        zig_cache = str(folder / "zig")
-        environment = os.environ | {"ZIG_GLOBAL_CACHE_DIR": zig_cache, "ZIG_LOCAL_CACHE_DIR": zig_cache}
-        status, text = _run(argv, root, environment)
+        status, text = _run(argv, root, zig_environment(folder))
         if status != 0 or not made.exists():
             raise StageError(
                 f"the runner for {row.name} does not compile (status {status})",

@@ -28,7 +28,7 @@ from filelock import FileLock
 
 from corstone.causes import Cause
 from corstone.errors import DeadlineExceeded, DeviceFault, ToolError
-from corstone.firmware.build import ROOT, TIMEOUT_S
+from corstone.firmware.build import ROOT, TIMEOUT_S, zig_environment
 from corstone.paths import cache_dir
 
 # What touches hardware, and the pool, which the host has its own of.
@@ -90,7 +90,15 @@ def _compile(names: list[str], target: Path, root: Path) -> None:
         for compiler in compilers:
             for sanitizers in _SANITIZERS:
                 argv = [*compiler, *_FLAGS, *sanitizers, *names, "-o", str(made)]
-                done = subprocess.run(argv, cwd=root, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+                done = subprocess.run(
+                    argv,
+                    cwd=root,
+                    capture_output=True,
+                    text=True,
+                    timeout=TIMEOUT_S,
+                    check=False,
+                    env=zig_environment(target.parent),
+                )
                 if done.returncode == 0:
                     made.replace(target)
                     return

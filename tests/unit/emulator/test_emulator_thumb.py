@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from corstone.emulator.image import read_file
 from corstone.emulator.thumb import Access, decode
 from corstone.errors import DeviceFault
+from corstone.firmware.build import zig_environment
 
 # Distinct values, so that a wrong register shows.
 REGISTERS = (*(0x40000000 + 0x01010010 * i for i in range(13)), 0x30001000, 0xFFFFFFFF, 0x10000100)
@@ -109,7 +110,8 @@ def assemble(lines: list[str], folder: Path) -> list[bytes]:
     script.write_text("SECTIONS { . = 0x10000000; .text : { *(.text) } /DISCARD/ : { *(.ARM.attributes) } }")
     command = [sys.executable, "-m", "ziglang", "cc", "-target", "thumb-freestanding-eabihf"]
     command += ["-mcpu=cortex_m55+fp_armv8d16sp+mve_fp", "-nostdlib", f"-Wl,-T,{script}", "-o", str(image), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
+    environment = zig_environment(folder)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     from corstone.emulator.image import read_image
 
