@@ -251,7 +251,14 @@ def elf_runner(path: Path, board: str, dialect: str | None = None) -> Runner:
         image=FileImage(path),
         window=_WINDOW if dialect == "mlek" else None,
         lacks=("non-tensor-inputs", "rank-0") if dialect == "mlek" else (),
+        identifiers=("TFL3",) if dialect == "mlek" and _is_tflm(path) else ("ET12",),
     )
+
+
+def _is_tflm(path: Path) -> bool:
+    """Whether an inference runner is TFLM's: it compares the model's schema version, ExecuTorch's names itself."""
+    content = path.read_bytes()
+    return b"schema version" in content and b"executorch" not in content
 
 
 def file_sha256(path: Path) -> str:

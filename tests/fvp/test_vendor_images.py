@@ -16,6 +16,7 @@ import pytest
 
 from corstone.boards import BootRequest, boot
 from corstone.causes import Outcome
+from corstone.cli import main
 from corstone.errors import HarnessError
 from corstone.formats.flatbuf import Buffer
 from corstone.paths import cache_dir
@@ -115,6 +116,22 @@ def test_acos_on_tflm_and_u65_is_the_table_for_every_code(name: str, tmp_path: P
     got = run(elf, acos_u65, "ethos-u65-256", (("int8", (256,)), ("int8", (256,))), codes.tobytes(), tmp_path / "out")
     expected = table.run(read_graph(TOP / "tests/data/acos-int8.tosa"), [codes]).outputs[0]
     assert got == expected.tobytes()
+
+
+def test_the_run_command_takes_a_tflite(tmp_path: Path, acos_u65: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    elf = image(*IMAGES["26.03-u65"], tmp_path)
+    codes = np.arange(-128, 128).astype(np.int8)
+    (tmp_path / "in.bin").write_bytes(codes.tobytes())
+    given = [str(acos_u65), "--runner-elf", str(elf)]
+    assert main(["preflight", *given]) == 0, capfd.readouterr().out
+    out = tmp_path / "out"
+    command = ["run", *given, "-i", str(tmp_path / "in.bin"), "-o", str(out), "--provider", "emulator"]
+    assert main(command) == 0, capfd.readouterr().out
+    expected = table.run(read_graph(TOP / "tests/data/acos-int8.tosa"), [codes]).outputs[0]
+    assert (out / "out-0.bin").read_bytes() == expected.tobytes()
+    # And the other way about: that image reads no .pte.
+    assert main(["preflight", str(TOP / "tests/data/acos-int8-u55-128.pte"), "--runner-elf", str(elf)]) == 2
+    assert "no TensorFlow Lite model" in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("folder", sorted(OTHER_BOARDS))

@@ -317,11 +317,10 @@ def _asked(request: BootRequest, plan: Plan, parcel: Parcel) -> Asked:
 
 def _compiled_for(program: bytes) -> str:
     """The target in the program; empty when it cannot be read, which a boot without preflight allows."""
-    from corstone.formats.pte import read_pte
-    from corstone.formats.vela import program_target
+    from corstone.formats.program_file import read_program_file
 
     try:
-        return program_target(read_pte(program)).name
+        return read_program_file(program).target.name
     except ConfigError:
         return ""
 

@@ -67,10 +67,9 @@ def _subject(args: argparse.Namespace) -> Subject:
 
 def _compiled_for(program: bytes) -> str:
     """The target in the program; the slice's own where it cannot be read, so that the checks can say why."""
-    from corstone.formats.pte import read_pte
-    from corstone.formats.vela import program_target
+    from corstone.formats.program_file import read_program_file
 
     try:
-        return program_target(read_pte(program)).name
+        return read_program_file(program).target.name
     except ConfigError:
         return "ethos-u55-128"

@@ -233,6 +233,11 @@ def check_identifier(data: bytes) -> None:
             f"bytes 4-7 are {found!r}, expected {IDENTIFIER!r}",
             hint="compile with an ExecuTorch release whose program identifier is ET12",
         )
+    if found == b"TFL3":
+        raise _bad(
+            "it is a TensorFlow Lite model",
+            hint="corstone run boots a Vela-compiled .tflite with --runner-elf of a TFLM runner; the rest needs a .pte",
+        )
     raise _bad(f"bytes 4-7 are {found!r}, expected {IDENTIFIER!r}; the file has {len(data)} bytes")
 
 

@@ -59,7 +59,8 @@ def read_inputs(specs: Sequence[TensorSpec], paths: Sequence[Path]) -> list[byte
     data = []
     for spec, path in zip(specs, paths, strict=True):
         try:
-            raw = path.read_bytes()
+            with path.open("rb") as stream:  # one byte more tells too long; /dev/zero has no end
+                raw = stream.read(spec.size_bytes + 1)
         except OSError as error:
             raise ConfigError(
                 f"cannot read input {spec.name} from {path}: {error.strerror}", cause=Cause.BAD_INPUT
@@ -67,12 +68,17 @@ def read_inputs(specs: Sequence[TensorSpec], paths: Sequence[Path]) -> list[byte
         if len(raw) != spec.size_bytes:
             raise ConfigError(
                 f"input {spec.name} needs {spec.size_bytes} bytes ({spec.dtype}{list(spec.shape)}), "
-                f"{path} has {len(raw)}: it is too {'short' if len(raw) < spec.size_bytes else 'long'}",
+                f"{path} has {_size(path, raw)}: it is too {'short' if len(raw) < spec.size_bytes else 'long'}",
                 cause=Cause.BAD_INPUT,
                 hint="write the tensor's elements in row-major order, little endian, without a header",
             )
         data.append(raw)
     return data
+
+
+def _size(path: Path, raw: bytes) -> str:
+    """How long a file is; what is no plain file has no length of its own, only what was read of it."""
+    return str(path.stat().st_size) if path.is_file() else f"{len(raw)} or more"
 
 
 def stimulus_of(request: CheckRequest, program: Program) -> list[Array]:

@@ -301,27 +301,26 @@ def run_program(
 
 
 def load_pte(pte: Path, target: str | None = None) -> Program:
-    """A bare ``.pte`` as a Program: inputs, outputs and target read from the file.
+    """A bare ``.pte`` or Vela-compiled ``.tflite`` as a Program: inputs, outputs and target read from the file.
 
     Raises
     ------
     ConfigError: damaged, without an Ethos-U delegate, or compiled for another target than asked for.
     """
-    from corstone.formats.pte import read_pte
-    from corstone.formats.vela import program_target
+    from corstone.formats.program_file import read_program_file
     from corstone.program import Program
     from corstone.targets import target as target_named
 
     wanted = target_named(target) if target else None
-    file = read_pte(pte)
-    found = program_target(file)
+    file = read_program_file(pte)
+    found = file.target
     if wanted and wanted != found:
         raise ConfigError(
             f"{pte.name} was compiled for {found.name}, {wanted.name} was asked for",
             cause=Cause.WRONG_TARGET,
             hint=f"run it with --target {found.name}, or compile it for {wanted.name}",
         )
-    return Program(pte, found.name, file.input_specs, file.output_specs)
+    return Program(pte, found.name, file.inputs, file.outputs)
 
 
 def judge_capture(folder: Path) -> CaseRecord:

@@ -7,6 +7,7 @@ option to change. Leaves out what only a boot can show.
 from __future__ import annotations
 
 from corstone.errors import ConfigError
+from corstone.formats.tflite import is_tflite
 from corstone.preflight import elf_checks, program_checks, runner_checks
 from corstone.preflight.finding import ERROR, WARNING, Check, Finding, Subject
 
@@ -28,6 +29,12 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("kernels", runner_checks.kernels),
     ("reads", runner_checks.reads),
 )
+# A .tflite is interpreted by a runner that we do not know: only what the driver compares is looked at.
+TFLITE_CHECKS: tuple[tuple[str, Check], ...] = (
+    ("operator", program_checks.operator),
+    ("configuration", program_checks.configuration),
+    ("architecture", program_checks.architecture),
+)
 ELF_CHECKS: tuple[tuple[str, Check], ...] = (
     ("memory", elf_checks.memory),
     ("vectors", elf_checks.vectors),
@@ -44,7 +51,7 @@ def preflight(subject: Subject) -> tuple[Finding, ...]:
         if findings:
             break
     else:
-        for _, check in CHECKS:
+        for _, check in TFLITE_CHECKS if is_tflite(subject.program) else CHECKS:
             findings += check(subject)
     for _, check in ELF_CHECKS:
         findings += check(subject)

@@ -11,7 +11,8 @@ from corstone.boards.board import Board
 from corstone.causes import Cause
 from corstone.formats.elf import Elf, read_elf
 from corstone.formats.pte import PteFile, read_pte
-from corstone.formats.vela import VelaBlob, read_vela
+from corstone.formats.tflite import is_tflite, read_tflite
+from corstone.formats.vela import Payload, VelaBlob, read_vela
 from corstone.runners import Runner
 from corstone.targets import Target
 
@@ -60,6 +61,13 @@ class Subject:
     def blobs(self) -> tuple[VelaBlob, ...]:
         """The Ethos-U delegates read."""
         return tuple(read_vela(delegate.data) for delegate in self.pte.ethos_u)
+
+    @cached_property
+    def payloads(self) -> tuple[Payload, ...]:
+        """The driver payloads, of a ``.pte`` or a ``.tflite``; raises ConfigError when they cannot be read."""
+        if is_tflite(self.program):
+            return read_tflite(self.program).payloads
+        return tuple(blob.payload for blob in self.blobs)
 
     @cached_property
     def elf(self) -> Elf | None:

@@ -9,10 +9,15 @@ from __future__ import annotations
 
 from corstone.causes import Cause
 from corstone.errors import ConfigError
+from corstone.formats.tflite import is_tflite
 from corstone.formats.vela import VelaBlob
 from corstone.preflight.finding import ERROR, Finding, Subject
 from corstone.targets import from_config
 
+TFLM_WANTED = (
+    "give --runner-elf of a TFLM inference runner that takes the model at run time (Arm's are in the wheel "
+    "mlia-ethos-u: mlia/resources/backends/applications/*-tflm-*/*.axf); an image with its model compiled in needs no model file"
+)
 _ALIGNMENT = 16
 _PRODUCTS = {0: "Ethos-U55", 1: "Ethos-U65", 2: "Ethos-U85"}
 
@@ -26,6 +31,12 @@ def identifier(subject: Subject) -> list[Finding]:
     if found.startswith(b"BP"):
         what = f"a bundled program (bytes 4 to 7 are {found!r})"
         change = "give the plain .pte, or --runner-elf of a runner built for bundled programs"
+    elif is_tflite(subject.program):
+        what = "a TensorFlow Lite model, no .pte"
+        change = TFLM_WANTED
+    elif "TFL3" in subject.runner.identifiers:
+        what = f"no TensorFlow Lite model: bytes 4 to 7 are {found!r}"
+        change = "give the .tflite that Vela wrote, or leave --runner-elf out to boot a .pte"
     else:
         what = f"not a program: bytes 4 to 7 are {found!r}, of {len(subject.program)} in all"
         change = "compile it again with the ExecuTorch release that the runner was built with"
@@ -35,11 +46,21 @@ def identifier(subject: Subject) -> list[Finding]:
 def readable(subject: Subject) -> list[Finding]:
     """The program and its delegates can be read from end to end."""
     try:
-        _ = (subject.pte, subject.blobs)
+        _ = subject.payloads
     except ConfigError as error:
         offered = f"{subject.runner.name} needs a whole file"
         return [Finding("readable", ERROR, error.cause, error.message, offered, error.hint)]
     return []
+
+
+def operator(subject: Subject) -> list[Finding]:
+    """A ``.tflite`` was compiled by Vela."""
+    if subject.payloads:
+        return []
+    what, change = "the .tflite has no ethos-u operator", "compile it: vela MODEL.tflite --accelerator-config NPU"
+    return [
+        Finding("operator", ERROR, Cause.NO_DELEGATE, what, f"{subject.runner.name} has the ethos-u driver", change)
+    ]
 
 
 def delegate(subject: Subject) -> list[Finding]:
@@ -60,7 +81,7 @@ def configuration(subject: Subject) -> list[Finding]:
     """Product, MACs and command stream version equal the NPU's."""
     wanted = subject.target
     findings = []
-    for config in sorted({blob.payload.config for blob in subject.blobs}):
+    for config in sorted({payload.config for payload in subject.payloads}):
         if _essential(config) == _essential(wanted.config):
             continue
         row = from_config(config)
@@ -97,7 +118,7 @@ def architecture(subject: Subject) -> list[Finding]:
     """The NPU's architecture is not older than the one the stream was compiled for."""
     npu = _arch(subject.target.id)
     findings = []
-    for stream in sorted({_arch(blob.payload.id) for blob in subject.blobs}):
+    for stream in sorted({_arch(payload.id) for payload in subject.payloads}):
         if stream[0] == npu[0] and stream[1] <= npu[1]:
             continue
         findings.append(

@@ -1,0 +1,45 @@
+"""What a boot must know of a program file, of either kind: a ``.pte``, or a ``.tflite`` that Vela compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from corstone.formats.pte import read_pte
+from corstone.formats.tflite import is_tflite, read_tflite
+from corstone.formats.vela import program_target
+from corstone.program import TensorSpec
+from corstone.targets import Target
+
+
+@dataclass(frozen=True)
+class ProgramFile:
+    """The NPU it is for, and its tensors in order."""
+
+    target: Target
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+
+def read_program_file(source: Path | bytes) -> ProgramFile:
+    """Read a file by its identifier.
+
+    Raises
+    ------
+    ConfigError: damaged, or nothing in it is for an Ethos-U.
+    """
+    data = source if isinstance(source, bytes) else _head(source)
+    if is_tflite(data):
+        model = read_tflite(data if isinstance(source, bytes) else source.read_bytes())
+        return ProgramFile(model.target, model.inputs, model.outputs)
+    file = read_pte(source)
+    return ProgramFile(program_target(file), file.input_specs, file.output_specs)
+
+
+def _head(path: Path) -> bytes:
+    """The first bytes; none where it cannot be read, which the reader of programs says better."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(8)
+    except OSError:
+        return b""
