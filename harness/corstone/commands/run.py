@@ -24,7 +24,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="boot a .pte on raw inputs and keep what came out",
         description="Boot a .pte on raw inputs. The folder then holds out-0.bin, ..., console.log and capture.json.",
     )
-    parser.add_argument("program", metavar="PROGRAM", type=options.path, help="a .pte; or a .tflite by Vela, with --runner-elf")
+    parser.add_argument(
+        "program", metavar="PROGRAM", type=options.path, help="a .pte, or Vela's .tflite with --runner-elf"
+    )
     options.add_inputs(parser, "raw inputs, in the program's order")
     parser.add_argument("-o", "--out", metavar="DIR", type=options.path, default=Path("corstone-out/run"))
     parser.add_argument("--target", help="refuse a program that was compiled for another NPU")

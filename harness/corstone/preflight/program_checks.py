@@ -16,7 +16,8 @@ from corstone.targets import from_config
 
 TFLM_WANTED = (
     "give --runner-elf of a TFLM inference runner that takes the model at run time (Arm's are in the wheel "
-    "mlia-ethos-u: mlia/resources/backends/applications/*-tflm-*/*.axf); an image with its model compiled in needs no model file"
+    "mlia-ethos-u: mlia/resources/backends/applications/*-tflm-*/*.axf); an image with its model compiled in needs no "
+    "model file"
 )
 _ALIGNMENT = 16
 _PRODUCTS = {0: "Ethos-U55", 1: "Ethos-U65", 2: "Ethos-U85"}
