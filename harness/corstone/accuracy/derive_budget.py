@@ -19,12 +19,14 @@ import numpy.typing as npt
 from corstone.accuracy.budget_file import Row
 from corstone.causes import Cause
 from corstone.errors import ConfigError
+from corstone.judge.bound import Bound, Limits, bound_of
 from corstone.judge.budget import EVERYWHERE, Budget, Region
 from corstone.judge.codes import quantize
 from corstone.judge.domain import Domain
 from corstone.program import Program, QParams
 from corstone.reference import table, tosa
 from corstone.reference.graph import read_graph
+from corstone.reference.operators import Unpredictable
 
 Floats = npt.NDArray[np.float64]
 Function = Callable[[Floats], Floats]
@@ -50,7 +52,7 @@ def cells_of(program: Program, domain: Domain, breaks: Sequence[float] = ()) -> 
 
     Raises
     ------
-    ConfigError: it has several inputs or outputs, is not quantized, or is not elementwise.
+    ConfigError: it has several inputs or outputs, is not quantized, or is not elementwise; its answers are undefined.
     """
     given, taken = program.input_qparams[:1], program.output_qparams[:1]
     one = len(program.inputs) == 1 and len(program.outputs) == 1 and len(program.tosa) == 1
@@ -101,10 +103,17 @@ def _answers(program: Program, codes: npt.NDArray[Any]) -> Floats:
     runs = -(-codes.size // count)
     filled = np.concatenate([codes, np.full(runs * count - codes.size, codes[-1], codes.dtype)]).reshape(runs, count)
     given = [row.reshape(shape) for row in filled]
-    if table.unsupported(graph):
-        found = [tosa.run(program.tosa[0], [x])[0].reshape(-1).astype(np.float64) for x in given]
-    else:
-        found = [table.run(graph, [x]).outputs[0].reshape(-1).astype(np.float64) for x in given]
+    try:
+        if table.unsupported(graph):
+            found = [tosa.run(program.tosa[0], [x])[0].reshape(-1).astype(np.float64) for x in given]
+        else:
+            found = [table.run(graph, [x]).outputs[0].reshape(-1).astype(np.float64) for x in given]
+    except Unpredictable as left_open:
+        raise ConfigError(
+            f"no budget of {program.network} can be derived: {left_open}, so its answers are not defined",
+            cause=Cause.OUT_OF_DOMAIN,
+            hint="use the policy segmented, or clamp its input off the pole",
+        ) from None
     return np.asarray(np.concatenate(found)[: codes.size])
 
 
@@ -127,7 +136,14 @@ def derive(program: Program, function: Function, domain: Domain, regions: Sequen
     # Codes that no input of the domain becomes have cells of no width, beyond its end.
     met = (np.abs(reached - codes) <= 1).any(axis=1)
     at_points, at_value = _steps(function, cells.points, cells), _steps(function, cells.values, cells)
+    limits = None if (bound := bound_of(program)) is None else _limits(bound, cells)
+    if limits is not None:
+        held = (limits.expected / float(np.float32(cells.output.scale))).astype(np.float64)
+        at_points = np.where(limits.held, held, at_points)
     error = np.where(met[:, None], np.abs(cells.answers[:, None] - at_points), 0.0)
+    if limits is not None:
+        # A table that is wrong, or that no line can follow, makes no budget wider than a right one has.
+        error = np.fmin(error, limits.allowed)
     apart = np.abs(cells.answers - at_value)
     own = np.nan_to_num(np.where(met, apart, 0.0), nan=0.0, posinf=0.0)
     left = np.ones(error.shape, np.bool_)
@@ -139,6 +155,12 @@ def derive(program: Program, function: Function, domain: Domain, regions: Sequen
         table_part = min(total, float(own[here.any(axis=1)].max(initial=0.0)))
         rows.append(_row(region, total, table_part))
     return tuple(rows)
+
+
+def _limits(bound: Bound, cells: Cells) -> Limits:
+    """What the operator allows at the points of all cells, [codes, points]."""
+    codes = np.repeat(bound.codes_of(cells.values)[:, None], cells.points.shape[1], axis=1)
+    return bound.limits(cells.points, codes)
 
 
 def _input(program: Program) -> QParams:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,3 +72,22 @@ def test_the_command_derives_a_first_budget(programs: Programs, tmp_path: Path) 
     assert row.budget.region.name == "everywhere"
     assert row.budget.max_lsb == pytest.approx(10.6, abs=0.1)
     assert row.budget.reason.startswith("derived from the table")
+
+
+def test_a_wrong_entry_makes_no_budget_wider(programs: Programs, tmp_path: Path) -> None:
+    """What is derived is what right entries give: one that is wrong is not what the budget is made of."""
+    program, row = programs("acos", 16, "fixed"), network("acos")
+    (right,) = derive(program, lambda x: row.function(x)[0], row.domain, (Region(-0.5, 0.5, "middle"),))
+    folder = Path(shutil.copytree(program.pte.parent, tmp_path / "planted"))
+    graph = folder / program.tosa[0].name
+    entries = read_graph(graph).constant(next(op for op in read_graph(graph).ops if op.name == "TABLE").inputs[1])
+    old = entries.astype(np.int16).tobytes()
+    planted = entries.astype(np.int16).copy()
+    planted.reshape(-1)[256] += 50
+    data = graph.read_bytes()
+    assert data.count(old) == 1
+    graph.write_bytes(data.replace(old, planted.tobytes()))
+    wrong = replace(program, pte=folder / program.pte.name, tosa=(graph,))
+    (found,) = derive(wrong, lambda x: row.function(x)[0], row.domain, (Region(-0.5, 0.5, "middle"),))
+    assert right.budget.max_lsb == 1.31
+    assert found.budget.max_lsb < 1.4  # and not 51
