@@ -20,6 +20,7 @@ import numpy as np
 
 from corstone.errors import ConfigError, HarnessError, StageError, ToolError
 from corstone.lowering.cache import write_whole
+from corstone.lowering.lean import lean_imports
 from corstone.lowering.request import Array, LowerRequest, SourceRef
 from corstone.lowering.stage import Run
 from corstone.targets import HOST_TARGETS
@@ -37,8 +38,9 @@ class Server:
         """The program builder; the first call imports torch and ExecuTorch."""
         if self._builder is None:
             with run.stage("import"):
-                from corstone.lowering.build import Builder
-                from corstone.lowering.speed import spare_repeated_work
+                with lean_imports():
+                    from corstone.lowering.build import Builder
+                    from corstone.lowering.speed import spare_repeated_work
 
                 self._builder = Builder()
                 spare_repeated_work()

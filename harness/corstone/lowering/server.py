@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from corstone.forkserver.server import become, serve
+from corstone.lowering.lean import lean_imports
 
 IDLE_S = 300.0
 # What a first lowering imports late; a torch without one of them imports something else, late.
@@ -43,7 +44,7 @@ _LATE = (
 
 def preload() -> None:
     """Import what lowering needs. What cannot be imported is left to the child, which says so."""
-    with suppress(Exception):
+    with suppress(Exception), lean_imports():
         import corstone.lowering.build
         import corstone.lowering.host  # noqa: F401
         from corstone.lowering.speed import spare_repeated_work
