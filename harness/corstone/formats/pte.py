@@ -235,7 +235,7 @@ def check_identifier(data: bytes) -> None:
         )
     if found == b"TFL3":
         raise _bad(
-            "it is a TensorFlow Lite model",
+            f"bytes 4-7 are {found!r}: it is a TensorFlow Lite model",
             hint="corstone run boots a Vela-compiled .tflite with --runner-elf of a TFLM runner; the rest needs a .pte",
         )
     raise _bad(f"bytes 4-7 are {found!r}, expected {IDENTIFIER!r}; the file has {len(data)} bytes")
