@@ -65,6 +65,7 @@ def compare_accuracy(
     allowed, region = _budget_of_each(view, budgets, device.size)
     if limits is not None:
         allowed = np.minimum(allowed, limits.allowed)
+    allowed = allowed + _rounding(device, qparams)
     regions = _regions(error, judged, region, budgets, allowed, None if view is None or limits is None else view)
     worst_region = max(regions, key=lambda r: r.share, default=None)
     over = judged & (error > allowed)
@@ -94,6 +95,15 @@ def compare_accuracy(
         int(np.count_nonzero(over & _outside(expected, qparams))),
         0 if limits is None else int(np.count_nonzero(over & limits.pole)),
     )
+
+
+def _rounding(device: Floats, qparams: QParams | None) -> Floats:
+    """Output steps that a code's value loses as a float32: an error of exactly the bound is not over it for that."""
+    if qparams is None:
+        return np.zeros(device.size)
+    # Infinity and NaN have no neighbour, and are allowed nothing.
+    finite = np.abs(np.where(np.isfinite(device), device, 0.0)).astype(np.float32)
+    return np.asarray(np.spacing(finite).astype(np.float64) / qparams.scale)
 
 
 def _outside(expected: Floats, qparams: QParams | None) -> npt.NDArray[np.bool_]:

@@ -14,6 +14,7 @@ from corstone.judge.accuracy import Accuracy, compare_accuracy
 from corstone.judge.bound import Bound, agrees
 from corstone.judge.budget import EVERYWHERE, Budget
 from corstone.judge.elements import InputView
+from corstone.program import QParams
 
 LOG = table("log", int16(4 / 32767), int16(4.6051702 / 32767))
 RSQRT_8 = table("rsqrt", int8(4 / 255, -128), int8(10 / 255, -128))
@@ -134,3 +135,16 @@ def test_the_last_code_of_a_calibrated_range_may_be_clipped_by_the_rounding_of_i
     found = compare(use, x[x > 0])
     assert 1.0 < found.error.max() < 1.2
     assert found.comparison.passed
+
+
+def test_an_error_of_exactly_the_budget_is_not_over_it_for_the_rounding_of_float32() -> None:
+    """int16 erfinv: 393 steps, of which values as float32 make 393.00075; a step more is over, NaN and infinity are."""
+    qparams = QParams(5.5586002417840064e-05, 0, -32767, 32767, "int16")
+    budget = [Budget(EVERYWHERE, 393.0, "what straight lines are worth")]
+    expected = np.full(4, -32767 * qparams.scale)
+    got = values_of(np.array([-32374, -32373, 0, 0]), qparams).astype(np.float32)
+    got[2:] = np.nan, np.inf
+    found = compare_accuracy(0, expected, got, qparams, None, budget, None)
+    assert (found.error > found.allowed).tolist() == [False, True, True, True]
+    assert found.error[0] > 393
+    assert found.comparison.differing == 3
