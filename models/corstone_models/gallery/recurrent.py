@@ -39,6 +39,5 @@ def example_inputs() -> tuple[torch.Tensor, ...]:
 
 
 def calibration_inputs() -> list[tuple[torch.Tensor, ...]]:
-    """What the observers see: 16 sequences, each with a state of its own."""
-    draws = range(16)
-    return [(uniform(1, STEPS, INPUTS, seed=100 + n), uniform(1, STATE, seed=200 + n)) for n in draws]
+    """256 sequences, each with a state of its own; 16 leave ranges that others exceed, by 44 output steps at int8."""
+    return [(uniform(1, STEPS, INPUTS, seed=100 + n), uniform(1, STATE, seed=1000 + n)) for n in range(256)]
