@@ -3,7 +3,7 @@
 While ``lean_imports`` is in force, a few modules are replaced as they are asked for, by stand-ins that import the real
 module when they are first used. Afterwards every import finds the real ones. Garbage is not looked for meanwhile: what
 is imported stays. Where a torch asks a stand-in for something else, it gets the real module's. Sharded training
-(``torch.distributed.fsdp``, 0.3 s) is not spared: inductor cannot be imported later without it. Leaves out what torch
+(``torch.distributed.fsdp``) is not spared: inductor cannot be imported later without it. Leaves out what torch
 repeats in every lowering (``speed``). Needs no torch itself.
 """
 
