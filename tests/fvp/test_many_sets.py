@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -17,6 +18,7 @@ from tests.fakes.processes import below
 from corstone.boards import BootRequest, boot
 from corstone.boards.many import boot_many
 from corstone.causes import Outcome
+from corstone.cli import main
 from corstone.errors import ConfigError
 from corstone.formats.pte import read_pte
 from corstone.program import Program
@@ -90,3 +92,25 @@ def test_a_runner_of_one_run_a_boot_gets_a_boot_for_each_set(tmp_path: Path) -> 
     assert [capture.ending.outcome for capture in arms] == [Outcome.PASSED] * 2
     assert not list((tmp_path / "arms").glob("boot-*.log"))
     assert [list(c.output_bytes()) for c in arms] == [list(c.output_bytes()) for c in ours]
+
+
+def test_the_command_runs_many_sets_and_names_the_files_that_are_left_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = []
+    for i, (data,) in enumerate(sets(3)):
+        files.append(tmp_path / f"{i}.bin")
+        files[-1].write_bytes(data)
+    out = tmp_path / "out"
+    command = ["run", str(ACOS), "--sets", "--provider", "emulator", "--runner", "corstone-300", "-o", str(out)]
+    assert main([*command, "-i", *map(str, files), "--json", str(tmp_path / "r.json")]) == 0
+    assert "3 of 3 sets ran" in capsys.readouterr().out
+    said = json.loads((tmp_path / "r.json").read_text())
+    assert [(s["verdict"], Path(s["capture"]).name) for s in said["sets"]] == [("PASSED", f"set-{i}") for i in range(3)]
+    assert len({(out / f"set-{i}" / "out-0.bin").read_bytes() for i in range(3)}) == 3
+    assert len(list(out.glob("boot-*.log"))) == 1
+    files[1].write_bytes(b"short")
+    assert main([*command, "-i", *map(str, files)]) == 2
+    assert "1.bin" in capsys.readouterr().err
+    assert main(command) == 2
+    assert "0 files are no whole number of sets" in capsys.readouterr().err

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from corstone.capture import Capture
-from corstone.causes import Cause, Outcome
+from corstone.causes import Cause, Outcome, worst
 from corstone.commands import options
 from corstone.errors import HarnessError
 from corstone.judge.verdict import Verdict
-from corstone.pipeline import run_program
+from corstone.pipeline import run_many, run_program
 from corstone.report import terminal
 from corstone.report.folder import make_folder, not_writable
 from corstone.report.json_file import SCHEMA, capture_outputs, refused, write_json
@@ -28,6 +29,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "program", metavar="PROGRAM", type=options.path, help="a .pte, or Vela's .tflite with --runner-elf"
     )
     options.add_inputs(parser, "raw inputs, in the program's order")
+    parser.add_argument(
+        "--sets",
+        action="store_true",
+        help="the files of -i are many input sets, one after the other; they share a boot where the runner can",
+    )
     parser.add_argument("-o", "--out", metavar="DIR", type=options.path, default=Path("corstone-out/run"))
     parser.add_argument("--target", help="refuse a program that was compiled for another NPU")
     parser.add_argument("--json", metavar="FILE", type=options.path, help="write verdict, provider and outputs as JSON")
@@ -41,13 +47,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         make_folder(args.json.parent)
     try:
-        capture = run_program(
-            args.program,
-            args.input,
-            args.out,
-            target=args.target,
-            **options.device_settings(args),
-        )
+        how = {"target": args.target} | options.device_settings(args)
+        if args.sets:
+            return _finish_sets(run_many(args.program, args.input, args.out, **how), args.json)
+        capture = run_program(args.program, args.input, args.out, **how)
     except HarnessError as error:
         if args.json:
             _write(args.json, refused(error))
@@ -57,6 +60,23 @@ def run(args: argparse.Namespace) -> int:
         _write(args.json, _of_capture(capture, verdict))
     _print(capture, verdict)
     return verdict.exit_code
+
+
+def _finish_sets(captures: Sequence[Capture], json: Path | None) -> int:
+    """Print each set that did not run, then the count; the worst set's status is the command's."""
+    verdicts = [verdict_of(capture) for capture in captures]
+    if json:
+        sets = [_of_capture(c, v) for c, v in zip(captures, verdicts, strict=True)]
+        _write(json, {"schema": SCHEMA, "verdict": str(worst([v.outcome for v in verdicts])), "sets": sets})
+    for i, (capture, verdict) in enumerate(zip(captures, verdicts, strict=True)):
+        if verdict.outcome is not Outcome.PASSED:
+            print(f"set {i}:")
+            _print(capture, verdict)
+    ran = sum(v.outcome is Outcome.PASSED for v in verdicts)
+    first = captures[0]
+    print(f"{ran} of {len(captures)} sets ran: {first.target} on {first.board}, {terminal.named(first.executor)}")
+    print(f"  outputs: {terminal.safe(str(first.folder.parent))}/set-0 and so on; nothing is judged but the boot")
+    return min(verdicts, key=lambda v: v.outcome.severity).exit_code
 
 
 def verdict_of(capture: Capture) -> Verdict:

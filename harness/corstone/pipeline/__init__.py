@@ -2,7 +2,8 @@
 
 Each stage is somebody else's and can be run alone; this package only connects them and turns what goes wrong on the way
 into a verdict. The three ways in: ``check`` (one network), ``check_all`` (many, compiled in one child), ``run_program``
-(a ``.pte`` on raw inputs, no judgement). Importing it imports neither torch nor numpy.
+(a ``.pte`` on raw inputs, no judgement; ``run_many`` on many sets of them). Importing it imports neither torch nor
+numpy.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from corstone.pipeline.path import (
     judge_capture,
     load_pte,
     lower_request,
+    run_many,
     run_program,
 )
 from corstone.pipeline.request import REFERENCES, CheckRequest
@@ -33,5 +35,6 @@ __all__ = [
     "load_pte",
     "lower_request",
     "read_inputs",
+    "run_many",
     "run_program",
 ]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from corstone.boards import Deadlines
+    from corstone.boards import BootRequest, Deadlines
     from corstone.capture import Capture
     from corstone.lowering import LowerRequest
     from corstone.program import Program
@@ -253,51 +253,57 @@ class _Clock:
         self.last = now
 
 
-def run_program(
-    pte: Path,
-    inputs: Sequence[Path],
-    out: Path,
-    *,
-    target: str | None = None,
-    board: str | None = None,
-    provider: str = "auto",
-    fvp_dir: Path | None = None,
-    require_fvp: bool = False,
-    runner: str | None = None,
-    runner_elf: Path | None = None,
-    timeout_s: float | None = None,
-    trace: bool = False,
-) -> Capture:
+def run_program(pte: Path, inputs: Sequence[Path], out: Path, *, target: str | None = None, **device: Any) -> Capture:
     """Boot any ``.pte`` on raw input files; the capture folder ``out`` holds ``out-0.bin``, ...
 
     Nothing is judged but the boot: the capture's ending says whether the device ran and gave back complete, fresh
-    outputs.
+    outputs. ``device``: ``board``, ``provider``, ``fvp_dir``, ``require_fvp``, ``runner``, ``runner_elf`` and ``trace``
+    as ``BootRequest`` has them, and ``timeout_s``.
 
     Raises
     ------
     ConfigError: the program is damaged or for another target, or the inputs do not fit it.
     ToolError: a simulator or an image is missing.
     """
-    from corstone.boards import BootRequest, boot
+    from corstone.boards import boot
 
     program = load_pte(pte, target)
-    data = tuple(read_inputs(program.inputs, inputs))
-    request = CheckRequest(pte.name, target=program.target, timeout_s=timeout_s)
-    return boot(
-        BootRequest(
-            program=program,
-            inputs=data,
-            folder=out,
-            board=board,
-            provider=provider,
-            fvp_dir=fvp_dir,
-            require_fvp=require_fvp,
-            runner=runner,
-            runner_elf=runner_elf,
-            deadlines=_deadlines(request, program),
-            trace=trace,
+    return boot(_bare(program, tuple(read_inputs(program.inputs, inputs)), out, **device))
+
+
+def run_many(
+    pte: Path, inputs: Sequence[Path], out: Path, *, target: str | None = None, **device: Any
+) -> list[Capture]:
+    """``run_program`` on many input sets, which share boots where the runner can (``corstone.boards.many``).
+
+    ``inputs``: the files of the first set, of the second, and so on. The captures are in ``out/set-0``, ...
+
+    Raises
+    ------
+    ConfigError: as ``run_program``, for any set and before anything is started; files are left over for a last set.
+    ToolError: a simulator or an image is missing.
+    """
+    from corstone.boards.many import boot_many
+
+    program = load_pte(pte, target)
+    each = len(program.inputs)
+    if not each or not inputs or len(inputs) % each:
+        raise ConfigError(
+            f"an input set of this program is {each} files, {len(inputs)} files are no whole number of sets",
+            cause=Cause.BAD_INPUT,
+            hint="give the files of the first set in the program's order, then those of the second, and so on",
         )
-    )
+    sets = [tuple(read_inputs(program.inputs, inputs[i : i + each])) for i in range(0, len(inputs), each)]
+    return boot_many(_bare(program, (), out, **device), sets)
+
+
+def _bare(
+    program: Program, inputs: tuple[bytes, ...], out: Path, *, timeout_s: float | None = None, **device: Any
+) -> BootRequest:
+    from corstone.boards import BootRequest
+
+    request = CheckRequest(program.pte.name, target=program.target, timeout_s=timeout_s)
+    return BootRequest(program, inputs, out, deadlines=_deadlines(request, program), **device)
 
 
 def load_pte(pte: Path, target: str | None = None) -> Program:
