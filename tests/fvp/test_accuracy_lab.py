@@ -18,6 +18,7 @@ import pytest
 
 from corstone.accuracy.budget_file import load, save
 from corstone.accuracy.compare import Kind, compare
+from corstone.accuracy.curve import load_curve
 from corstone.accuracy.scrub import Personal
 from corstone.capture import Capture
 from corstone.causes import Cause, Outcome
@@ -303,3 +304,12 @@ def test_captures_tighten_a_budget_and_never_loosen_one(
     assert file.read_bytes() == before
     assert main(["budget", "show", *captures, "--file", str(file)]) == 0
     assert os.linesep in capsys.readouterr().out
+
+
+def test_a_sweep_compares_codes_towards_a_pole_with_the_ranges_end_as_the_verdict_does(tmp_path: Path) -> None:
+    request = CheckRequest("reciprocal", policy="fixed", stimulus="codes", provider="emulator", out=tmp_path)
+    (found,) = check_all([request])
+    assert found.verdict.outcome is Outcome.PASSED
+    curve = load_curve(found)
+    assert curve.max_lsb < 1
+    assert ["pole" in note for note in curve.notes] == [True]

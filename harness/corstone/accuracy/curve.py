@@ -22,6 +22,7 @@ from corstone.errors import ConfigError, HarnessError
 from corstone.formats.pte import read_pte
 from corstone.formats.vela import read_vela
 from corstone.judge.accuracy import error_lsb, saturated
+from corstone.judge.bound import agrees, bound_of
 from corstone.judge.codes import quantize, real_values
 from corstone.judge.fake import fake_quantized
 from corstone.judge.reference import FAKE_QUANTIZED, FLOAT, load_references
@@ -56,7 +57,8 @@ class Curve:
     """One case. ``codes`` int64 [N] ascending, ``x`` float64 [N]; ``values`` maps a stage to float64 [N].
 
     ``error`` is device against float in output steps [N], 0 where float has no value; ``judged`` says where it has one.
-    ``cost`` has operations, Vela's cycles and bytes of the program; ``source`` is what it was lowered from.
+    Towards a pole of one operator float is the output range's end. ``cost`` has operations, Vela's cycles and bytes of
+    the program; ``source`` is what it was lowered from.
     """
 
     record: CaseRecord
@@ -173,6 +175,10 @@ def load_curve(record: CaseRecord) -> Curve:
     if FLOAT not in values:
         raise ConfigError(f"{record.case_id} has no float reference", cause=Cause.REFERENCE)
     x = values_of(codes, given)
+    held = _towards_pole(program, x, values[FLOAT])
+    if held is not None:
+        values[FLOAT] = held
+        notes.append("towards a pole float leaves the output's range: codes there are compared with the range's end")
     error, judged = distance(values[FLOAT], values["device"], output)
     ordered = {stage: values[stage] for stage in STAGES if stage in values}
     cost = program_cost(program)
@@ -186,6 +192,15 @@ def distance(exact: Floats, got: Floats, output: QParams) -> tuple[Floats, npt.N
     judged = ~np.isnan(exact)
     error = error_lsb(saturated(exact, output), got, np.dtype(np.float32), output)
     return np.where(judged, error, 0.0), judged
+
+
+def _towards_pole(program: Program, x: Floats, exact: Floats) -> Floats | None:
+    """Float with the range's end where it leaves the range towards a pole, as the verdict has it; None if nowhere."""
+    bound = bound_of(program)
+    limits = None if bound is None else bound.limits(x)
+    if bound is None or limits is None or not limits.held.any() or not agrees(limits, exact, bound.taken):
+        return None
+    return np.where(limits.held, limits.expected, exact)
 
 
 def _one_in_one_out(program: Program) -> tuple[QParams, QParams]:
