@@ -313,3 +313,14 @@ def test_a_sweep_compares_codes_towards_a_pole_with_the_ranges_end_as_the_verdic
     curve = load_curve(found)
     assert curve.max_lsb < 1
     assert ["pole" in note for note in curve.notes] == [True]
+
+
+def test_without_an_exact_answer_a_table_at_a_pole_is_no_device_fault(tmp_path: Path) -> None:
+    """int16 reciprocal: TOSA calls its nodes at 0 unpredictable, so nothing exact stands before the device."""
+    request = CheckRequest("reciprocal", 16, "fixed", stimulus="codes", provider="emulator", out=tmp_path)
+    (found,) = check_all([request])
+    assert found.verdict.outcome is Outcome.FAILED
+    curve = load_curve(found)
+    assert curve.first_difference
+    assert "device fault" not in curve.first_difference
+    assert curve.first_difference.startswith("lowering or device: ")

@@ -119,7 +119,9 @@ def explain_accuracy(
     index = tuple(int(i) for i in np.unravel_index(at, program.outputs[output].shape or (1,)))
     moved = f"{_number(size)} LSB"
     use = one_operator(program)
-    if stage == "device":
+    # Without an exact answer before it, the device may well give what the lowered graph means.
+    alone = stage == "device" and set(values) <= {"float", "fake-quantized", "device"}
+    if stage == "device" and not alone:
         return First(
             "device", Why.DEVICE, index, f"the step from {steps[-2][0] if len(steps) > 1 else 'float'}, {moved}"
         )
@@ -128,7 +130,7 @@ def explain_accuracy(
     x = float(inputs[0].reshape(-1)[at])
     given = program.input_qparams[0] if program.input_qparams else None
     why, detail = _element(use, given, x, stage, "fake-quantized" not in values)
-    name = "quantization" if stage == "fake-quantized" else "lowering (TOSA)"
+    name = "quantization" if stage == "fake-quantized" else "lowering or device" if alone else "lowering (TOSA)"
     if why in (Why.INPUT_CLIPPED, Why.OUTPUT_CLIPPED, Why.CODE_OUTSIDE):
         name = "quantization"
     return First(name, why, index, f"{detail}; {moved}")
