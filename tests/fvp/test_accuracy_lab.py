@@ -324,3 +324,12 @@ def test_without_an_exact_answer_a_table_at_a_pole_is_no_device_fault(tmp_path: 
     assert curve.first_difference
     assert "device fault" not in curve.first_difference
     assert curve.first_difference.startswith("lowering or device: ")
+
+
+def test_a_code_below_acoshs_domain_that_an_input_inside_becomes_is_no_pass(tmp_path: Path) -> None:
+    """acosh starts at 1 and its observed range at 0: input 1.0 becomes code -65, which stands for 0.9928."""
+    whole = CheckRequest("acosh", policy="observer", stimulus="codes", provider="emulator", out=tmp_path)
+    log, fixed = replace(whole, network="log"), replace(whole, policy="fixed")
+    found = check_all([whole, log, fixed])
+    assert [record.verdict.cause for record in found] == [Cause.OUT_OF_DOMAIN, Cause.NONE, Cause.NONE]
+    assert "1 input codes from -65 (0.992812)" in found[0].verdict.reason

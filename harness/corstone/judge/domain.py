@@ -55,17 +55,21 @@ class DomainFinding:
     fatal: bool = True
 
 
+def codes_of_domain(domain: Domain, qparams: QParams) -> npt.NDArray[np.int64]:
+    """Codes that inputs of the domain round to, int64 [N], ascending."""
+    # Just inside an open end: the nearest float32 is as close as an input can come.
+    lo = np.nextafter(np.float32(domain.lo), np.float32(math.inf)) if domain.lo_open else np.float32(domain.lo)
+    hi = np.nextafter(np.float32(domain.hi), np.float32(-math.inf)) if domain.hi_open else np.float32(domain.hi)
+    first = qparams.qmin if math.isinf(domain.lo) else int(quantize(np.array([lo], np.float32), qparams)[0])
+    last = qparams.qmax if math.isinf(domain.hi) else int(quantize(np.array([hi], np.float32), qparams)[0])
+    return np.arange(first, last + 1, dtype=np.int64)
+
+
 def spoilt_codes(domain: Domain, qparams: QParams) -> npt.NDArray[np.int64]:
     """Codes that in-domain inputs round to, although the value they stand for lies outside the domain.
 
     With an observer's scale 0.007839 the input -1.0 becomes code -128, which stands for -1.0034: acos has no value
-    there. Returns int64 [N], ascending; empty when the domain's ends are infinite or the parameters fit it.
+    there. Returns int64 [N], ascending; empty when the parameters fit the domain.
     """
-    if not (math.isfinite(domain.lo) and math.isfinite(domain.hi)):
-        return np.empty(0, np.int64)
-    # Just inside an open end: the nearest float32 is as close as an input can come.
-    lo = np.nextafter(np.float32(domain.lo), np.float32(math.inf)) if domain.lo_open else np.float32(domain.lo)
-    hi = np.nextafter(np.float32(domain.hi), np.float32(-math.inf)) if domain.hi_open else np.float32(domain.hi)
-    first, last = (int(c) for c in quantize(np.array([lo, hi], np.float32), qparams))
-    codes = np.arange(first, last + 1, dtype=np.int64)
+    codes = codes_of_domain(domain, qparams)
     return codes[~domain.holds(dequantize(codes, qparams))]

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from corstone.judge.codes import quantize
-from corstone.judge.domain import Domain, DomainFinding
+from corstone.judge.domain import Domain, DomainFinding, codes_of_domain
 from corstone.program import Program, QParams
+from corstone.quantize.domains import REALS, unary
 from corstone.quantize.operators import OPERATORS
 from corstone.reference.graph import read_graph
 
@@ -41,29 +42,42 @@ def domain_findings(program: Program, inputs: Sequence[Array] = ()) -> tuple[Dom
         return ()
     findings = []
     for row in json.loads(path.read_text()):
-        name = str(row["target"]).removeprefix("aten.").removesuffix(".default")
-        if name not in OPERATORS or not row["inputs"] or row["inputs"][0] is None:
+        name = str(row["target"]).split(".")[1]
+        if not row["inputs"] or row["inputs"][0] is None:
             continue
         qparams = QParams(**row["inputs"][0])
-        spoilt = spoilt_by_table(OPERATORS[name].domain, qparams)
+        if name in OPERATORS:
+            domain = OPERATORS[name].domain
+            spoilt = spoilt_by_table(domain, qparams)
+        elif (function := unary(name, row.get("constants", ()))) is not None and function.domain != REALS:
+            domain = function.domain
+            spoilt = np.intersect1d(spoilt_by_table(domain, qparams, function.poles), codes_of_domain(domain, qparams))
+        else:
+            continue
         if spoilt.size:
-            findings.append(_finding(str(row["name"]), name, qparams, spoilt, program, inputs))
+            findings.append(_finding(str(row["name"]), name, domain, qparams, spoilt, program, inputs))
     return tuple(findings)
 
 
-def spoilt_by_table(domain: Domain, qparams: QParams) -> npt.NDArray[np.int64]:
+def spoilt_by_table(domain: Domain, qparams: QParams, poles: Sequence[float] = ()) -> npt.NDArray[np.int64]:
     """Codes between ``qmin`` and ``qmax`` whose table answer is not the operator's, int64, ascending.
 
-    int8: the code's own value is outside the domain. int16: the value is, or a node that interpolation takes in.
+    int8: the code's own value is outside the domain. int16: the value is, or a node that interpolation takes in. An end
+    of the domain among ``poles`` counts as inside: infinity is stored as the end of the output's range.
     """
+
+    def holds(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        values = _value(codes, qparams)
+        return np.asarray(domain.holds(values) | np.isin(values, poles))
+
     codes = np.arange(qparams.qmin, qparams.qmax + 1, dtype=np.int64)
-    inside = domain.holds(_value(codes, qparams))
+    inside = holds(codes)
     if qparams.dtype == "int16":
         # Node i is code 128 i - 32768; code c lies between nodes at c & ~127 and 128 above it, and takes the upper
         # one in only when it is not on the lower.
         lower = codes & ~np.int64(127)
-        inside &= domain.holds(_value(lower, qparams))
-        inside &= (codes == lower) | domain.holds(_value(lower + 128, qparams))
+        inside &= holds(lower)
+        inside &= (codes == lower) | holds(lower + 128)
     return codes[~inside]
 
 
@@ -74,9 +88,14 @@ def _value(codes: npt.NDArray[np.int64], qparams: QParams) -> npt.NDArray[np.flo
 
 
 def _finding(
-    node: str, name: str, qparams: QParams, spoilt: npt.NDArray[np.int64], program: Program, inputs: Sequence[Array]
+    node: str,
+    name: str,
+    domain: Domain,
+    qparams: QParams,
+    spoilt: npt.NDArray[np.int64],
+    program: Program,
+    inputs: Sequence[Array],
 ) -> DomainFinding:
-    domain = OPERATORS[name].domain
     first, last = int(spoilt[0]), int(spoilt[-1])
     reached = _reached(program, qparams, inputs)
     hit = spoilt.size if reached is None else int(np.isin(spoilt, reached).sum())
