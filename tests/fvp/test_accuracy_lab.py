@@ -312,6 +312,7 @@ def test_a_sweep_compares_codes_towards_a_pole_with_the_ranges_end_as_the_verdic
     assert found.verdict.outcome is Outcome.PASSED
     curve = load_curve(found)
     assert curve.max_lsb < 1
+    assert curve.count == 255
     assert ["pole" in note for note in curve.notes] == [True]
 
 

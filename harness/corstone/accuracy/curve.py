@@ -22,12 +22,13 @@ from corstone.errors import ConfigError, HarnessError
 from corstone.formats.pte import read_pte
 from corstone.formats.vela import read_vela
 from corstone.judge.accuracy import error_lsb, saturated
-from corstone.judge.bound import agrees, bound_of
+from corstone.judge.bound import bound_of, limits_where
 from corstone.judge.codes import quantize, real_values
 from corstone.judge.fake import fake_quantized
 from corstone.judge.reference import FAKE_QUANTIZED, FLOAT, load_references
 from corstone.judge.structure import arrays
 from corstone.program import Program, QParams
+from corstone.quantize.domains import Unary
 from corstone.reference import floating
 from corstone.report.record import CaseRecord
 
@@ -175,9 +176,12 @@ def load_curve(record: CaseRecord) -> Curve:
     if FLOAT not in values:
         raise ConfigError(f"{record.case_id} has no float reference", cause=Cause.REFERENCE)
     x = values_of(codes, given)
-    held = _towards_pole(program, x, values[FLOAT])
-    if held is not None:
-        values[FLOAT] = held
+    bound = bound_of(program)
+    limits = limits_where(bound, x, values[FLOAT])
+    if bound is not None and limits is not None and limits.held.any():
+        # Between both sides of a pole inside the domain there is no answer at all.
+        sided = np.where(_between_sides(bound.function, x), np.nan, values[FLOAT])
+        values[FLOAT] = np.where(np.isnan(sided), sided, limits.towards_pole(sided))
         notes.append("towards a pole float leaves the output's range: codes there are compared with the range's end")
     error, judged = distance(values[FLOAT], values["device"], output)
     ordered = {stage: values[stage] for stage in STAGES if stage in values}
@@ -194,13 +198,10 @@ def distance(exact: Floats, got: Floats, output: QParams) -> tuple[Floats, npt.N
     return np.where(judged, error, 0.0), judged
 
 
-def _towards_pole(program: Program, x: Floats, exact: Floats) -> Floats | None:
-    """Float with the range's end where it leaves the range towards a pole, as the verdict has it; None if nowhere."""
-    bound = bound_of(program)
-    limits = None if bound is None else bound.limits(x)
-    if bound is None or limits is None or not limits.held.any() or not agrees(limits, exact, bound.taken):
-        return None
-    return np.where(limits.held, limits.expected, exact)
+def _between_sides(function: Unary, x: Floats) -> npt.NDArray[np.bool_]:
+    """Inputs at a pole that the function reaches from below and from above."""
+    inner = [pole for pole in function.poles if function.domain.lo < pole < function.domain.hi]
+    return np.isin(x, inner)
 
 
 def _one_in_one_out(program: Program) -> tuple[QParams, QParams]:

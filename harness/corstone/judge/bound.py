@@ -54,6 +54,10 @@ class Limits:
     held: Bools
     pole: Bools
 
+    def towards_pole(self, exact: Floats) -> Floats:
+        """Float's answers [N], the range's end where they leave the output's range towards a pole."""
+        return np.where(self.held, self.expected, exact)
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -214,6 +218,14 @@ def _split(program: Program, given: QParams, taken: QParams) -> Bound | None:
     if not made <= _SPLIT or (operator not in UNARY and not constants):
         return None
     return Bound(operator, constants, given, given, taken, taken, segmented=True)
+
+
+def limits_where(bound: Bound | None, x: Floats, exact: Floats) -> Limits | None:
+    """What the codes of inputs ``x`` [N] allow; None where float's answers are not those of the operator."""
+    if bound is None:
+        return None
+    limits = bound.limits(x)
+    return limits if agrees(limits, exact, bound.taken) else None
 
 
 def agrees(limits: Limits, reference: Floats, taken: QParams) -> bool:

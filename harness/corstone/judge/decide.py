@@ -23,7 +23,7 @@ from corstone.errors import HarnessError
 from corstone.judge import words
 from corstone.judge.accuracy import Accuracy, compare_accuracy, saturated
 from corstone.judge.bits import compare_bits
-from corstone.judge.bound import Bound, Limits, agrees
+from corstone.judge.bound import Bound, Limits, limits_where
 from corstone.judge.budget import Budget, default_budget
 from corstone.judge.codes import real_values
 from corstone.judge.divergences import divergence_notes
@@ -240,15 +240,12 @@ def _limits(case: _Case, usable: Sequence[ReferenceResult], bound: Bound | None)
     view = case.view(0) if bound is not None and len(case.device) == 1 else None
     if bound is None or reference is None or view is None:
         return None
-    limits = bound.limits(view.values)
-    return limits if agrees(limits, reference.outputs[0].reshape(-1), bound.taken) else None
+    return limits_where(bound, view.values, reference.outputs[0].reshape(-1))
 
 
 def _towards_pole(reference: ReferenceResult, limits: Limits) -> ReferenceResult:
-    """The float answer, the range's end where it leaves the output's range towards a pole."""
     (values,) = reference.outputs
-    held = np.where(limits.held, limits.expected, values.reshape(-1)).reshape(values.shape)
-    return replace(reference, outputs=(held,))
+    return replace(reference, outputs=(limits.towards_pole(values.reshape(-1)).reshape(values.shape),))
 
 
 def _accuracy(
