@@ -295,11 +295,13 @@ def command_of(
 
 
 def _asked(request: BootRequest, plan: Plan, parcel: Parcel) -> Asked:
+    from corstone.formats.program_file import compiled_for
+
     window = plan.runner.window
     return Asked(
         board=plan.board.name,
         target=request.program.target,
-        stream=_compiled_for(parcel.program),
+        stream=compiled_for(parcel.program, ""),
         macs=target_named(request.program.target).macs,
         provider=plan.simulator.kind,
         runner=plan.runner.name,
@@ -313,16 +315,6 @@ def _asked(request: BootRequest, plan: Plan, parcel: Parcel) -> Asked:
         outputs_address=window.outputs if window else None,
         semihosting="semihosting" in transport_for(plan.runner).roles,
     )
-
-
-def _compiled_for(program: bytes) -> str:
-    """The target in the program; empty when it cannot be read, which a boot without preflight allows."""
-    from corstone.formats.program_file import read_program_file
-
-    try:
-        return read_program_file(program).target.name
-    except ConfigError:
-        return ""
 
 
 def check_inputs(request: BootRequest) -> None:

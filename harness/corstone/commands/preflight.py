@@ -9,6 +9,7 @@ from dataclasses import asdict
 from corstone.boards.registry import board_for_target
 from corstone.commands import options
 from corstone.errors import ConfigError, HarnessError
+from corstone.formats.program_file import compiled_for
 from corstone.preflight import ERROR, Subject, preflight
 from corstone.runners import default_runner, elf_runner
 from corstone.runners import runner as runner_named
@@ -51,7 +52,7 @@ def _subject(args: argparse.Namespace) -> Subject:
         program = args.program.read_bytes()
     except OSError as error:
         raise ConfigError(f"the program cannot be read: {error}", hint="name an existing .pte file") from error
-    name = args.target or _compiled_for(program)
+    name = args.target or compiled_for(program, "ethos-u55-128")
     board = board_for_target(name, args.board)
     if args.runner_elf is not None:
         runner = elf_runner(args.runner_elf, board.name, runner_named(args.runner).dialect if args.runner else None)
@@ -63,13 +64,3 @@ def _subject(args: argparse.Namespace) -> Subject:
         image = None  # its checks are left out; the others need no image
     deep = args.runner_elf is not None
     return Subject(program, board, target_named(name), runner, args.provider, image, deep)
-
-
-def _compiled_for(program: bytes) -> str:
-    """The target in the program; the slice's own where it cannot be read, so that the checks can say why."""
-    from corstone.formats.program_file import read_program_file
-
-    try:
-        return read_program_file(program).target.name
-    except ConfigError:
-        return "ethos-u55-128"

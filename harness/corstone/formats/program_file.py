@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from corstone.errors import ConfigError
 from corstone.formats.pte import read_pte
 from corstone.formats.tflite import is_tflite, read_tflite
 from corstone.formats.vela import program_target
@@ -34,6 +35,14 @@ def read_program_file(source: Path | bytes) -> ProgramFile:
         return ProgramFile(model.target, model.inputs, model.outputs)
     file = read_pte(source)
     return ProgramFile(program_target(file), file.input_specs, file.output_specs)
+
+
+def compiled_for(program: bytes, otherwise: str) -> str:
+    """The name of its target; ``otherwise`` where that cannot be read, so that preflight's checks can say why."""
+    try:
+        return read_program_file(program).target.name
+    except ConfigError:
+        return otherwise
 
 
 def _head(path: Path) -> bytes:
