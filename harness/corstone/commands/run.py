@@ -32,7 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--sets",
         action="store_true",
-        help="the files of -i are many input sets, one after the other; they share a boot where the runner can",
+        help="the files of -i are many input sets, one after the other; our runner (--runner) shares a boot among them",
     )
     parser.add_argument("-o", "--out", metavar="DIR", type=options.path, default=Path("corstone-out/run"))
     parser.add_argument("--target", help="refuse a program that was compiled for another NPU")
@@ -74,7 +74,10 @@ def _finish_sets(captures: Sequence[Capture], json: Path | None) -> int:
             _print(capture, verdict)
     ran = sum(v.outcome is Outcome.PASSED for v in verdicts)
     first = captures[0]
-    print(f"{ran} of {len(captures)} sets ran: {first.target} on {first.board}, {terminal.named(first.executor)}")
+    boots = len({c.evidence.get("shared boot", str(c.folder)).rpartition(" in ")[2] for c in captures})
+    print(
+        f"{ran} of {len(captures)} sets ran in {boots} boot{'s' * (boots > 1)}: {first.target} on {first.board}, {terminal.named(first.executor)}"
+    )
     print(f"  outputs: {terminal.safe(str(first.folder.parent))}/set-0 and so on; nothing is judged but the boot")
     return min(verdicts, key=lambda v: v.outcome.severity).exit_code
 
