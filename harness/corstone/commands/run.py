@@ -75,9 +75,8 @@ def _finish_sets(captures: Sequence[Capture], json: Path | None) -> int:
     ran = sum(v.outcome is Outcome.PASSED for v in verdicts)
     first = captures[0]
     boots = len({c.evidence.get("shared boot", str(c.folder)).rpartition(" in ")[2] for c in captures})
-    print(
-        f"{ran} of {len(captures)} sets ran in {boots} boot{'s' * (boots > 1)}: {first.target} on {first.board}, {terminal.named(first.executor)}"
-    )
+    who = f"{first.target} on {first.board}, {terminal.named(first.executor)}"
+    print(f"{ran} of {len(captures)} sets ran in {boots} boot{'s' * (boots > 1)}: {who}")
     print(f"  outputs: {terminal.safe(str(first.folder.parent))}/set-0 and so on; nothing is judged but the boot")
     return min(verdicts, key=lambda v: v.outcome.severity).exit_code
 
