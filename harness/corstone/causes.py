@@ -88,6 +88,7 @@ class Cause(StrEnum):
     BITS = "bits"
     ACCURACY = "accuracy"
     OUT_OF_DOMAIN = "out-of-domain"
+    WRONG_TABLE = "wrong-table"
     SHAPE = "shape"
     # A test of the user's own that failed without a device verdict: exit status 1.
     TEST_FAILED = "test-failed"

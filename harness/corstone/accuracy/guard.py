@@ -29,7 +29,9 @@ from corstone.accuracy.tables import (
     tables_of,
     values_of,
 )
+from corstone.causes import Cause
 from corstone.judge.codes import quantize
+from corstone.judge.finding import GraphFinding
 from corstone.program import Program, QParams
 from corstone.quantize.domains import REALS, Unary
 
@@ -37,6 +39,8 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 FEWEST_BITS = 10
+_BROKEN = frozenset({Kind.ENTRY_COUNT, Kind.WRONG_ENTRY, Kind.CONSTANT, Kind.TRUNCATED, Kind.FLAT_LAST, Kind.ENDPOINT})
+"""Kinds that say the table itself is wrong, rather than what it is asked for."""
 STEEP_LSB = 2.0
 """An int16 table whose answers are further than this from the function cannot follow it; rounding alone gives 1.0."""
 CLIPPED_LSB = 1.0
@@ -84,19 +88,40 @@ def guard_program(
     return GuardReport(name or program.network, tuple(use.label for use in uses), worst_first(findings), notes)
 
 
+def broken_tables(program: Program) -> tuple[GraphFinding, ...]:
+    """Tables that are not the operator's they were made from, whatever reads them: one finding each, for the judge.
+
+    The device and the exact references answer alike from such a table, so no comparison of bits can see it.
+    """
+    broken = []
+    for use in tables_of(program):
+        found = list(_entry_count(use)) or list(_shape(use))
+        if not found and (look := _looked(use, None)) is not None:
+            found += _entries(look)
+        for finding in [f for f in found if f.kind in _BROKEN and f.severity is Severity.ERROR][:1]:
+            message = f"{finding.table}: {finding.kind}: {finding.message}"
+            broken.append(GraphFinding(message, finding.repair, cause=Cause.WRONG_TABLE))
+    return tuple(broken)
+
+
 def guard_table(use: TableUse, calibration: npt.NDArray[np.integer[Any]] | None = None) -> tuple[Finding, ...]:
     """All findings about one table; ``calibration``: the input codes that were met, any shape."""
     broken = tuple(_entry_count(use))
     if broken:
         return broken
     found = list(_shape(use))
-    function = use.function
-    if function is None or use.input is None or use.output is None:
-        return tuple(found)
-    look = _look(use, function, use.input, use.output, calibration)
-    for check in _CHECKS:
-        found += check(look)
+    look = _looked(use, calibration)
+    if look is not None:
+        for check in _CHECKS:
+            found += check(look)
     return tuple(found)
+
+
+def _looked(use: TableUse, calibration: npt.NDArray[np.integer[Any]] | None) -> _Look | None:
+    """None where nothing is known of the table's origin."""
+    if use.function is None or use.input is None or use.output is None:
+        return None
+    return _look(use, use.function, use.input, use.output, calibration)
 
 
 def _entry_count(use: TableUse) -> Iterator[Finding]:

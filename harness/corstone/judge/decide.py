@@ -2,7 +2,7 @@
 
 Order: how the boot ended; count, size, shape and dtype of the outputs; every bit against each exact reference;
 findings about the network's domain; distance to float. Everything is judged and kept, and the worst outcome decides.
-Among FAILED the cause is shape, then bits, then out-of-domain, then accuracy; a reference that calls the answer
+Among FAILED the cause is shape, bits, wrong-table, out-of-domain, accuracy; a reference that calls the answer
 unpredictable explains differing bits, so then out-of-domain comes before bits. The rest become notes. Leaves out
 loading and storing (``stored``).
 """
@@ -27,8 +27,9 @@ from corstone.judge.bound import Bound, Limits, limits_where
 from corstone.judge.budget import Budget, default_budget
 from corstone.judge.codes import real_values
 from corstone.judge.divergences import divergence_notes
-from corstone.judge.domain import Domain, DomainFinding, spoilt_codes
+from corstone.judge.domain import Domain, spoilt_codes
 from corstone.judge.elements import InputView, input_view
+from corstone.judge.finding import GraphFinding
 from corstone.judge.hints import untouched
 from corstone.judge.plain import BUDGET as PLAIN_BUDGET
 from corstone.judge.plain import is_plain, steps_of
@@ -87,7 +88,7 @@ def judge(
     stimulus: str = "",
     *,
     domain: Domain | None = None,
-    findings: Sequence[DomainFinding] = (),
+    findings: Sequence[GraphFinding] = (),
     operators: Collection[tuple[str, str]] = (),
     bound: Bound | None = None,
 ) -> Verdict:
@@ -198,11 +199,11 @@ def _usable(case: _Case, references: Sequence[ReferenceResult]) -> list[Referenc
     return usable
 
 
-def _findings(case: _Case, findings: Sequence[DomainFinding]) -> None:
+def _findings(case: _Case, findings: Sequence[GraphFinding]) -> None:
     """What was found in the graph: fatal findings fail, others are notes."""
     for finding in findings:
         if finding.fatal:
-            case.failures.append(Verdict(Outcome.FAILED, Cause.OUT_OF_DOMAIN, finding.message, finding.hint))
+            case.failures.append(Verdict(Outcome.FAILED, finding.cause, finding.message, finding.hint))
         else:
             case.notes.append(finding.message)
 
@@ -282,8 +283,8 @@ def _accuracy(
     return results
 
 
-_CAUSES = (Cause.SHAPE, Cause.BITS, Cause.OUT_OF_DOMAIN, Cause.ACCURACY)
-_UNPREDICTABLE = (Cause.SHAPE, Cause.OUT_OF_DOMAIN, Cause.BITS, Cause.ACCURACY)
+_CAUSES = (Cause.SHAPE, Cause.BITS, Cause.WRONG_TABLE, Cause.OUT_OF_DOMAIN, Cause.ACCURACY)
+_UNPREDICTABLE = (Cause.SHAPE, Cause.OUT_OF_DOMAIN, Cause.BITS, Cause.WRONG_TABLE, Cause.ACCURACY)
 
 
 def _decide(

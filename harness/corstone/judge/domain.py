@@ -1,6 +1,6 @@
-"""Domains: where a network means something, and findings about quantized codes that lie outside.
+"""Domains: where a network means something, and which quantized codes lie outside.
 
-Leaves out the guard, which scans whole graphs and table nodes (its findings arrive here as ``DomainFinding``).
+Leaves out the guard, which scans whole graphs and table nodes.
 """
 
 from __future__ import annotations
@@ -41,18 +41,6 @@ class Domain:
         left = "(" if self.lo_open or math.isinf(self.lo) else "["
         right = ")" if self.hi_open or math.isinf(self.hi) else "]"
         return f"{left}{self.lo:g}, {self.hi:g}{right}"
-
-
-@dataclass(frozen=True)
-class DomainFinding:
-    """Something about the network, found without the device: a code, a table node or a reference outside the domain.
-
-    ``fatal`` findings make the verdict FAILED with cause out-of-domain; others become notes.
-    """
-
-    message: str
-    hint: str = ""
-    fatal: bool = True
 
 
 def codes_of_domain(domain: Domain, qparams: QParams) -> npt.NDArray[np.int64]:

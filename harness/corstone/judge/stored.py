@@ -19,7 +19,8 @@ from corstone.errors import ConfigError
 from corstone.judge.bound import Bound
 from corstone.judge.budget import Budget, Region
 from corstone.judge.decide import judge
-from corstone.judge.domain import Domain, DomainFinding
+from corstone.judge.domain import Domain
+from corstone.judge.finding import GraphFinding
 from corstone.judge.reference import ReferenceResult, load_references, save_references
 from corstone.judge.verdict import Verdict
 from corstone.program import Program
@@ -35,7 +36,7 @@ class Question:
     stimulus: str = ""
     seed: int = 0
     domain: Domain | None = None
-    findings: tuple[DomainFinding, ...] = ()
+    findings: tuple[GraphFinding, ...] = ()
     operators: tuple[tuple[str, str], ...] = ()
     bound: Bound | None = None
 
@@ -59,10 +60,14 @@ class Question:
             domain=None
             if domain is None
             else Domain(**{**domain, "lo": float(domain["lo"]), "hi": float(domain["hi"])}),
-            findings=tuple(DomainFinding(**f) for f in data["findings"]),
+            findings=tuple(_finding(f) for f in data["findings"]),
             operators=tuple((op, dtype) for op, dtype in data["operators"]),
             bound=None if data.get("bound") is None else Bound.from_json(data["bound"]),
         )
+
+
+def _finding(data: dict[str, Any]) -> GraphFinding:
+    return GraphFinding(data["message"], data["hint"], data["fatal"], Cause(data.get("cause", Cause.OUT_OF_DOMAIN)))
 
 
 def _budget(data: dict[str, Any]) -> Budget:

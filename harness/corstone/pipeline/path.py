@@ -138,6 +138,7 @@ def lower_request(request: CheckRequest) -> LowerRequest:
 
 
 def _run_case(request: CheckRequest, program: Program, seconds: dict[str, float], say: Progress) -> CaseRecord:
+    from corstone.accuracy.guard import broken_tables
     from corstone.judge.bound import bound_of
     from corstone.judge.stored import Question, judge_folder, store
     from corstone.reference import domain_findings, operators_of, references
@@ -155,7 +156,7 @@ def _run_case(request: CheckRequest, program: Program, seconds: dict[str, float]
         answers = list(references(program, inputs, _references(request)).values())
         clock.lap("references")
         budgets = _budgets(request)
-        findings = domain_findings(program, inputs)
+        findings = (*domain_findings(program, inputs), *broken_tables(program))
         domain = domain_of(request, inputs)
         question = Question(
             budgets, request.inputs_by, request.seed, domain, findings, operators_of(program), bound_of(program)

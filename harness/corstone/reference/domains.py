@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from corstone.judge.codes import quantize
-from corstone.judge.domain import Domain, DomainFinding, codes_of_domain
+from corstone.judge.domain import Domain, codes_of_domain
+from corstone.judge.finding import GraphFinding
 from corstone.program import Program, QParams
 from corstone.quantize.domains import REALS, unary
 from corstone.quantize.operators import OPERATORS
@@ -31,7 +32,7 @@ def operators_of(program: Program) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(pairs))
 
 
-def domain_findings(program: Program, inputs: Sequence[Array] = ()) -> tuple[DomainFinding, ...]:
+def domain_findings(program: Program, inputs: Sequence[Array] = ()) -> tuple[GraphFinding, ...]:
     """One finding an operator whose codes or table nodes lie outside its domain.
 
     With ``inputs`` (real values of a program whose single input feeds the operator directly) a finding is fatal only
@@ -95,7 +96,7 @@ def _finding(
     spoilt: npt.NDArray[np.int64],
     program: Program,
     inputs: Sequence[Array],
-) -> DomainFinding:
+) -> GraphFinding:
     first, last = int(spoilt[0]), int(spoilt[-1])
     reached = _reached(program, qparams, inputs)
     hit = spoilt.size if reached is None else int(np.isin(spoilt, reached).sum())
@@ -107,7 +108,7 @@ def _finding(
     )
     if reached is not None:
         message += f"; these inputs reach {hit} of them"
-    return DomainFinding(message, _HINT, fatal=hit > 0)
+    return GraphFinding(message, _HINT, fatal=hit > 0)
 
 
 def _reached(program: Program, qparams: QParams, inputs: Sequence[Array]) -> npt.NDArray[np.int64] | None:

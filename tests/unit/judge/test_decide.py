@@ -16,7 +16,8 @@ from corstone.causes import Cause, Outcome
 from corstone.judge.budget import Budget, Region
 from corstone.judge.codes import dequantize, quantize
 from corstone.judge.decide import judge
-from corstone.judge.domain import Domain, DomainFinding
+from corstone.judge.domain import Domain
+from corstone.judge.finding import GraphFinding
 from corstone.judge.reference import ReferenceResult, Status
 from corstone.judge.verdict import Verdict
 from corstone.program import QParams
@@ -204,7 +205,7 @@ def test_spoilt_code_that_the_graph_repairs_is_no_finding(make_case: Any, observ
 
 def test_the_guards_finding_is_not_doubled_by_the_judges_own(make_case: Any, observer: Any) -> None:
     case = make_case(np.linspace(-1, 1, 256), observer)
-    got = verdict(case, findings=(DomainFinding("node -128 is NaN"),))
+    got = verdict(case, findings=(GraphFinding("node -128 is NaN"),))
     assert got.reason == "node -128 is NaN"
     assert not any(note.startswith("also out-of-domain") for note in got.notes)
 
@@ -233,9 +234,9 @@ def test_unpredictable_reference_is_a_finding_about_the_network(make_case: Any) 
 
 def test_guard_findings_fail_or_note(make_case: Any) -> None:
     case = make_case()
-    fatal = verdict(case, findings=(DomainFinding("node -32768 is NaN", "use segmented"),))
+    fatal = verdict(case, findings=(GraphFinding("node -32768 is NaN", "use segmented"),))
     assert (fatal.cause, fatal.reason, fatal.hint) == (Cause.OUT_OF_DOMAIN, "node -32768 is NaN", "use segmented")
-    mild = verdict(case, findings=(DomainFinding("flat end", fatal=False),))
+    mild = verdict(case, findings=(GraphFinding("flat end", fatal=False),))
     assert mild.outcome is Outcome.PASSED
     assert "flat end" in mild.notes
 

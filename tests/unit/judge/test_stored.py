@@ -13,7 +13,8 @@ import pytest
 from corstone.causes import Cause, Outcome
 from corstone.errors import ConfigError
 from corstone.judge.budget import EVERYWHERE, Budget, Region
-from corstone.judge.domain import Domain, DomainFinding
+from corstone.judge.domain import Domain
+from corstone.judge.finding import GraphFinding
 from corstone.judge.stored import Question, judge_folder, store
 
 
@@ -23,7 +24,7 @@ def test_question_round_trip(tmp_path: Path) -> None:
         "ramp",
         7,
         Domain(0.0, float("inf"), lo_open=True),
-        (DomainFinding("m", "h", False),),
+        (GraphFinding("m", "h", False), GraphFinding("w", cause=Cause.WRONG_TABLE)),
         (("TABLE", "int8"),),
     )
     question.save(tmp_path)
