@@ -22,13 +22,15 @@ _ARGV0 = "executor_runner"
 class FirmwareRun:
     """One run: file names of the program and its inputs, the base name of its outputs, and what they are filled with.
 
-    Without a ``canary`` of its own (32 bits) a run's outputs are filled with the boot's.
+    Without a ``canary`` of its own (32 bits) a run's outputs are filled with the boot's; so with ``inject``, the fault
+    switch.
     """
 
     program: str
     inputs: tuple[str, ...] = ()
     output: str = "out"
     canary: int | None = None
+    inject: str = ""
 
     def words(self) -> list[str]:
         """The run's options, each word quoted where it has to be."""
@@ -36,7 +38,8 @@ class FirmwareRun:
         for name in self.inputs:
             words += ["-i", _quote(name)]
         words += ["-o", _quote(self.output)]
-        return words if self.canary is None else [*words, "--canary", f"0x{self.canary:x}"]
+        words += [] if self.canary is None else ["--canary", f"0x{self.canary:x}"]
+        return [*words, "--inject", self.inject] if self.inject else words
 
     def output_name(self, index: int) -> str:
         """File name of an output."""

@@ -149,7 +149,7 @@ int main(void)
         for (uint32_t i = 0; i < stage.canned_count; i++) {
             stage.canned[i] = get_blob(get_word());
         }
-        struct arena arena = {malloc(pool), pool, 0, 0};
+        struct arena arena = {malloc(pool), pool, 0, 0, (uint32_t)ARENA_AS_FOUND};
         struct error error = {0};
         struct plan plan;
         if (plan_load(&plan, program.data, program.size, &arena, &error) == STATUS_OK) {

@@ -70,11 +70,16 @@ struct arena {
     uint32_t size;
     uint32_t used;
     uint32_t peak;
+    uint32_t cleared; /* bytes from here on are zeroed as they are taken */
 };
 
-/* NULL when it does not fit; zeroed is not implied. align is a power of two. */
+enum { ARENA_AS_FOUND = -1 }; /* `cleared` of a boot's first run: memory is as the board starts with it */
+
+/* NULL when it does not fit; zeroed is not implied in a boot's first run. align is a power of two. */
 void *arena_take(struct arena *arena, uint32_t size, uint32_t align);
 /* For count items of size bytes; NULL also when the product overflows. */
 void *arena_take_array(struct arena *arena, uint32_t count, uint32_t size, uint32_t align);
+/* Empties the pool for another run and zeroes what earlier runs had of it. */
+void arena_restart(struct arena *arena);
 
 #endif

@@ -17,6 +17,8 @@ struct npu_counters {
 
 /* Finds the NPU and brings it to a known state; does nothing the second time. */
 int npu_start(struct error *error);
+/* Makes npu_start begin anew: another run must find the NPU as a boot's first one does. */
+void npu_forget(void);
 uint32_t npu_config(void);
 uint32_t npu_id(void);
 /* Names of the counted events, comma separated, as ExecuTorch's report lists them. */

@@ -1,6 +1,7 @@
 /* The fault switch: `--inject name[@stage]` makes a boot go wrong in one named way, so that hosts can be tested on it.
  *
- * Without the option nothing here runs. Stages, in order: boot, load, input, execute, output, end. An injection that
+ * Without the option nothing here runs. A run of a list may have one of its own; what is decided at the boot (stage boot,
+ * console, pool, exit) can only be asked of the whole boot. Stages, in order: boot, load, input, execute, output, end. An injection that
  * names no stage happens at `execute`. The list is in inject.c, with one line of meaning each.
  */
 #ifndef CORSTONE_INJECT_H
@@ -71,6 +72,7 @@ enum injection {
     INJECT_FLIP_BIT,
     INJECT_SWAP_OUTPUTS,
     INJECT_SKIP_EXECUTE,
+    INJECT_POISON,
     INJECT_NPU_NO_START,
     INJECT_NPU_NO_IRQ,
     INJECT_NPU_BAD_STREAM,
@@ -87,7 +89,7 @@ enum injection {
     INJECT_NO_VERDICT,
 };
 
-/* False when there is no such injection; inject_list then prints them. */
+/* NULL selects none. False when there is no such injection; inject_list then prints them. */
 bool inject_select(const char *text);
 void inject_list(void);
 bool inject_is(enum injection injection);

@@ -16,6 +16,8 @@ struct transport {
     void (*output_name)(const struct run_args *run, uint32_t index, char *out, uint32_t size);
     /* After the last output of a run. */
     void (*finish)(const struct run_args *run, const struct plan *plan);
+    /* Zeroes the memory of earlier programs. */
+    void (*forget)(void);
 };
 
 extern const struct transport transport_files;

@@ -10,7 +10,14 @@ void *arena_take(struct arena *arena, uint32_t size, uint32_t align)
         return NULL;
     }
     uint8_t *block = arena->base + arena->used + skip;
-    arena->used += skip + size;
+    uint32_t start = arena->used + skip;
+    uint32_t end = start + size;
+    if (end > arena->cleared) {
+        /* No run had it; an NPU that wrote past its own may have. */
+        uint32_t from = start > arena->cleared ? start : arena->cleared;
+        fill_bytes(arena->base + from, 0, end - from);
+    }
+    arena->used = end;
     if (arena->used > arena->peak) {
         arena->peak = arena->used;
     }
@@ -21,4 +28,11 @@ void *arena_take_array(struct arena *arena, uint32_t count, uint32_t size, uint3
 {
     uint64_t total = (uint64_t)count * size;
     return total > UINT32_MAX ? NULL : arena_take(arena, (uint32_t)total, align);
+}
+
+void arena_restart(struct arena *arena)
+{
+    fill_bytes(arena->base, 0, arena->peak);
+    arena->cleared = arena->peak;
+    arena->used = 0;
 }

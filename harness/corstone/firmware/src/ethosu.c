@@ -123,6 +123,11 @@ static int soft_reset(struct error *error)
     return STATUS_OK;
 }
 
+void npu_forget(void)
+{
+    product = NULL;
+}
+
 int npu_start(struct error *error)
 {
     if (product != NULL) {

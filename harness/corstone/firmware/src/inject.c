@@ -68,6 +68,7 @@ static const struct named table[] = {
     {"flip-bit", INJECT_FLIP_BIT, "one bit of the first output is wrong"},
     {"swap-outputs", INJECT_SWAP_OUTPUTS, "the first output's bytes are in reverse order"},
     {"skip-execute", INJECT_SKIP_EXECUTE, "the program is loaded and not run"},
+    {"poison", INJECT_POISON, "the run is good, and leaves all memory full of ones behind"},
     {"npu-no-start", INJECT_NPU_NO_START, "the NPU is never started: timeout"},
     {"npu-no-irq", INJECT_NPU_NO_IRQ, "the NPU's interrupt is off: timeout"},
     {"npu-bad-stream", INJECT_NPU_BAD_STREAM, "the command stream starts with ones: parse error"},
@@ -93,6 +94,10 @@ bool inject_select(const char *text)
 {
     char name[32];
     uint32_t length = 0;
+    selected = INJECT_NONE;
+    if (text == NULL) {
+        return true;
+    }
     while (text[length] != '\0' && text[length] != '@' && length + 1u < sizeof name) {
         name[length] = text[length];
         length++;

@@ -74,10 +74,15 @@ static int run_list(char *text, struct options *options, struct arena *arena)
     int code = STATUS_OK;
     uint32_t number = 0;
     uint32_t good = 0;
+    const struct options of_boot = *options;
     args_start_list(text);
     for (char *line = args_next_run(&text); line != NULL; line = args_next_run(&text)) {
         struct error error = {0};
+        *options = of_boot; /* what a line says holds for its own run */
         int result = args_parse(line, 0, &run, options, &error);
+        if (result == STATUS_OK && !inject_select(options->inject)) {
+            result = error_set(&error, STATUS_USAGE, "--inject %s: there is none of that name", options->inject);
+        }
         if (result != STATUS_OK) {
             LOG('E', "run %u: %s", (unsigned)number, error.text);
             console_frame("\"e\":\"end\",\"run\":%u,\"code\":%d,\"status\":\"%s\",\"outputs\":0", (unsigned)number, result,
@@ -120,14 +125,14 @@ int main(void)
     static struct run_args run;
     static struct options options = {.canary = DEFAULT_CANARY};
     struct error error = {0};
-    struct arena arena = {__pool_start, (uint32_t)(__pool_end - __pool_start), 0, 0};
+    struct arena arena = {__pool_start, (uint32_t)(__pool_end - __pool_start), 0, 0, (uint32_t)ARENA_AS_FOUND};
 
     bool semihosting = semihosting_probe();
     bool given = semihosting_command_line(command_line, sizeof command_line) > 0 && has_arguments(command_line);
     (void)copy_bytes(list_command, command_line, sizeof command_line);
     (void)args_parse(command_line, 1, &run, &options, &error);
     bool memory = options.memory || !given;
-    bool injected = options.inject == NULL || inject_select(options.inject);
+    bool injected = inject_select(options.inject);
     choose_console(&options, memory, &error);
     stop_with_eot(memory);
 

@@ -43,6 +43,10 @@ void *memset(void *to, int value, size_t size)
         size--;
     }
     uint32_t word = (uint8_t)value * 0x01010101u;
+    for (; size >= 32; size -= 32, out += 32) {
+        uint32_t *words = (uint32_t *)(void *)out;
+        words[0] = words[1] = words[2] = words[3] = words[4] = words[5] = words[6] = words[7] = word;
+    }
     for (; size >= 4; size -= 4, out += 4) {
         *(uint32_t *)(void *)out = word;
     }

@@ -6,6 +6,11 @@
 #include "ethosu.h"
 #include "inject.h"
 
+extern uint8_t __fast_start[];
+extern uint8_t __fast_end[];
+
+enum { POISON_BEYOND = 1u << 20 };
+
 static struct npu_counters counters;
 
 static int delegate(void *context, const struct vela *vela, uint8_t *scratch, struct error *error)
@@ -209,6 +214,22 @@ static int steps(uint32_t number, const struct run_args *run, const struct trans
     return error->code;
 }
 
+/* As at the start of a boot: whatever an earlier run left in a memory or in the NPU can neither help nor harm this one. */
+static void forget_earlier_runs(struct arena *arena, const struct transport *transport)
+{
+    arena_restart(arena);
+    fill_bytes(__fast_start, 0, (size_t)(__fast_end - __fast_start));
+    transport->forget();
+    npu_forget();
+}
+
+static void poison(struct arena *arena)
+{
+    uint32_t room = arena->size - arena->peak;
+    fill_bytes(arena->base, 1, arena->peak + (room < POISON_BEYOND ? room : POISON_BEYOND));
+    fill_bytes(__fast_start, 1, (size_t)(__fast_end - __fast_start));
+}
+
 int run_program(uint32_t number, const struct run_args *run, const struct transport *transport, struct arena *arena,
                 uint32_t canary)
 {
@@ -218,11 +239,16 @@ int run_program(uint32_t number, const struct run_args *run, const struct transp
     char text[240];
     console_quote(program, sizeof program, run->program != NULL ? run->program : "memory");
     console_frame("\"e\":\"begin\",\"run\":%u,\"program\":\"%s\"", (unsigned)number, program);
-    arena->used = 0;
+    if (number > 0) {
+        forget_earlier_runs(arena, transport);
+    }
     if (steps(number, run, transport, arena, canary, &plan, &error) != STATUS_OK) {
         LOG('E', "%s: %s", status_name(error.code), error.text);
     }
     LOG('I', "method_allocator_used: %u / %u", (unsigned)arena->used, (unsigned)arena->size);
+    if (inject_is(INJECT_POISON)) {
+        poison(arena);
+    }
     console_quote(text, sizeof text, error.text);
     console_frame("\"e\":\"end\",\"run\":%u,\"code\":%d,\"status\":\"%s\",\"outputs\":%u,\"pool\":%u,\"text\":\"%s\"",
                   (unsigned)number, error.code, status_name(error.code),

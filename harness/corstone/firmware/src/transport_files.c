@@ -6,6 +6,9 @@
 extern uint8_t __program_start[];
 extern uint8_t __program_end[];
 
+/* The most that programs of this boot took. */
+static uint32_t program_peak;
+
 /* Opens and measures; -1 and an error when it cannot. */
 static int32_t open_input(const char *name, uint32_t *size, struct error *error)
 {
@@ -31,13 +34,13 @@ static int read_whole(const char *name, uint8_t *data, uint32_t room, uint32_t *
     if (handle < 0) {
         return error->code;
     }
+    *got = size;
     uint32_t wanted = size < room ? size : room;
     uint32_t read = wanted > 0 ? semihosting_read(handle, data, wanted) : 0;
     semihosting_close(handle);
     if (read != wanted) {
         return error_set(error, STATUS_FILE, "Failed to read file %s: %u of %u bytes", name, (unsigned)read, (unsigned)wanted);
     }
-    *got = size;
     return STATUS_OK;
 }
 
@@ -49,8 +52,11 @@ static int program(const struct run_args *run, struct span *out, struct error *e
         return error_set(error, STATUS_USAGE, "no program: executor_runner -m program.pte -i i0.bin -o out");
     }
     LOG('I', "Reading pte model from file %s", run->program);
-    if (read_whole(run->program, __program_start, room, &size, error) != STATUS_OK) {
-        return error->code;
+    int code = read_whole(run->program, __program_start, room, &size, error);
+    uint32_t took = size < room ? size : room;
+    program_peak = took > program_peak ? took : program_peak;
+    if (code != STATUS_OK) {
+        return code;
     }
     if (size > room) {
         return error_set(error, STATUS_POOL, "Memory allocation failed: program of %u bytes, %u available", (unsigned)size,
@@ -101,4 +107,9 @@ static void finish(const struct run_args *run, const struct plan *plan)
     (void)plan;
 }
 
-const struct transport transport_files = {program, input_count, input, output, output_name, finish};
+static void forget(void)
+{
+    fill_bytes(__program_start, 0, program_peak);
+}
+
+const struct transport transport_files = {program, input_count, input, output, output_name, finish, forget};
