@@ -1,7 +1,7 @@
 """Register state: poison until written, and what every operation of a stretch of stream sees of it.
 
 A register keeps its value until it is written again, over operations and branches. For many operations at once the
-state is a row before the first of them and, for registers that are written in between, a column each, filled forward.
+state is what the first of them sees and, for registers that are written in between, a column each, filled forward.
 Source: ethos-u.md section 3 (state persists) and 8.3 (poison).
 """
 
@@ -17,15 +17,14 @@ from corstone.emulator.npu.instructions import InstructionSet, Row
 from corstone.emulator.npu.types import Array, Ints
 
 UNSET = int(np.iinfo(np.int64).min)
-_NO_WRITE = UNSET + 1
 
 
 @dataclass(frozen=True)
 class Snapshots:
     """The registers as each of n operations sees them.
 
-    Shapes: ``base`` int64 ``[registers]``, the state before; ``columns`` int ``[k]``, the registers written since;
-    ``grid`` int64 ``[n, k]``, their values at each operation.
+    Shapes: ``base`` int64 ``[registers]``, what the first sees; ``columns`` int ``[k]``, the registers written since;
+    ``grid`` int64 ``[k, n]``, their values at each operation.
     """
 
     base: Ints
@@ -35,16 +34,16 @@ class Snapshots:
     def row(self, number: int) -> Ints:
         """All registers at one operation, int64 ``[registers]``."""
         values = self.base.copy()
-        values[self.columns] = self.grid[number]
+        values[self.columns] = self.grid[:, number]
         return values
 
     def select(self, registers: Ints) -> Ints:
         """Chosen registers at every operation, int64 ``[n, len(registers)]``."""
-        chosen = np.repeat(self.base[registers][None], self.grid.shape[0], axis=0)
+        chosen = np.repeat(self.base[registers][None], self.grid.shape[1], axis=0)
         for place, register in enumerate(registers.tolist()):
             found = np.flatnonzero(self.columns == register)
             if found.size:
-                chosen[:, place] = self.grid[:, found[0]]
+                chosen[:, place] = self.grid[found[0]]
         return chosen
 
     def changes(self, ignored: Array) -> Array:
@@ -52,8 +51,8 @@ class Snapshots:
 
         ``ignored`` is ``bool [registers]``: registers whose changes do not count.
         """
-        counted = self.grid[:, ~ignored[self.columns]]
-        different: Array = (counted[1:] != counted[:-1]).any(axis=1)
+        counted = self.grid[~ignored[self.columns]]
+        different: Array = (counted[:, 1:] != counted[:, :-1]).any(axis=0)
         return different
 
 
@@ -69,21 +68,27 @@ class RegisterFile:
         The file afterwards holds the state after the last of them.
         """
         stop = int(operations[-1]) + 1
-        base = self.values
         writes = np.flatnonzero(commands.register[start:stop] >= 0) + start
-        if not writes.size:
-            return Snapshots(base, np.zeros(0, np.int64), np.zeros((operations.size, 0), np.int64))
-        columns, column = np.unique(commands.register[writes], return_inverse=True)
-        # A write counts from the first operation behind it. Of several writes to one place the last one is kept.
+        registers, values = commands.register[writes], commands.values[writes]
+        # A write counts from the first operation behind it to that behind the next one. What the first operation sees
+        # is the base; of several writes to one register the last one stays, as numpy's indexed assignment has it.
         at = np.searchsorted(operations, writes)
-        grid = np.full((operations.size, columns.size), _NO_WRITE, np.int64)
-        grid[at, column] = commands.values[writes]
-        grid[0] = np.where(grid[0] == _NO_WRITE, base[columns], grid[0])
-        source = np.where(grid == _NO_WRITE, 0, np.arange(operations.size)[:, None])
-        np.maximum.accumulate(source, axis=0, out=source)
-        grid = np.take_along_axis(grid, source, axis=0)
+        first = int(np.searchsorted(at, 1))
+        base = self.values.copy()
+        base[registers[:first]] = values[:first]
+        registers, values, at = registers[first:], values[first:], at[first:]
+        written = np.zeros(base.size, bool)
+        written[registers] = True
+        columns = np.flatnonzero(written)
+        column = np.concatenate([np.arange(columns.size), (np.cumsum(written) - 1)[registers]]).astype(np.int16)
+        order = np.argsort(column, kind="stable")
+        begins = (
+            column[order] * np.int64(operations.size) + np.concatenate([np.zeros(columns.size, np.int64), at])[order]
+        )
+        lengths = np.diff(begins, append=columns.size * operations.size)
+        grid = np.repeat(np.concatenate([base[columns], values])[order], lengths).reshape(columns.size, operations.size)
         self.values = base.copy()
-        self.values[columns] = grid[-1]
+        self.values[columns] = grid[:, -1]
         return Snapshots(base, columns, grid)
 
     def write(self, commands: Commands, start: int, stop: int) -> None:
