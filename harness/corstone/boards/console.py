@@ -45,6 +45,17 @@ FAULTS = (
 
 
 @dataclass(frozen=True)
+class Turns:
+    """Several pieces of work one after the other: each begins where ``begin`` matches anew, and may take ``total_s``.
+
+    The group ``turn`` of the pattern tells one beginning from the next.
+    """
+
+    begin: re.Pattern[bytes]
+    total_s: float
+
+
+@dataclass(frozen=True)
 class Waited:
     """How waiting ended: ``marker`` or ``deadline`` (which, in ``name``), ``exit``, ``fault`` or ``flood``."""
 
@@ -113,12 +124,15 @@ class Console:
         deadlines: Deadlines,
         status: Callable[[], int | None],
         started: Callable[[bytes], bool],
+        turns: Turns | None = None,
     ) -> Waited:
         """Read until a marker, the end of the process, a deadline, or too much text.
 
-        ``status`` is polled, as a grandchild may keep the terminal open after the simulator ended. ``started`` tells
-        from the bytes so far (the last 4 KB) whether the target itself has printed.
+        ``deadlines.total`` is that of everything, ``turns`` what each part of it may take. ``status`` is polled, as a
+        grandchild may keep the terminal open after the simulator ended. ``started`` tells from the bytes so far (the
+        last 4 KB) whether the target itself has printed.
         """
+        turn, since = b"", self._began
         while True:
             ended = status() is not None
             data = self.read(0.0 if ended else _SLICE_S)
@@ -132,12 +146,16 @@ class Console:
                     return Waited("fault", "", waited, silent)
                 if self.first_target_byte is None and started(self._tail):
                     self.first_target_byte = now
+                if turns is not None and (last := _last_turn(turns, self._tail)) not in (b"", turn):
+                    turn, since = last, now
                 self._tail = self._tail[-_TAIL:]
                 if self.size > self._limit:
                     return Waited("flood", "", waited, silent)
             elif ended or self.closed:
                 return Waited("exit", "", waited, silent)
             name = self._passed(waited, silent, deadlines)
+            if turns is not None and now - since >= turns.total_s:
+                name = "total"
             if name:
                 return Waited("deadline", name, waited, silent)
 
@@ -147,3 +165,11 @@ class Console:
         if self.first_target_byte is None:
             return "start" if waited >= deadlines.start else ""
         return "progress" if silent >= deadlines.progress else ""
+
+
+def _last_turn(turns: Turns, text: bytes) -> bytes:
+    """What tells the last turn that begins in the text; empty when none does."""
+    found = b""
+    for match in turns.begin.finditer(text):
+        found = match["turn"]
+    return found

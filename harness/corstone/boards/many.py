@@ -1,56 +1,33 @@
-"""Many input sets of one program in one boot of our runner, with a capture and a verdict for each.
+"""Many runs in one boot of our runner, with a capture and a verdict for each: sets of one program, or programs.
 
-Sets share nothing but the boot: each has its folder of files, its own canary, its part of the console, and the program
-is loaded anew for it. What a set did before the boot went wrong stays; the set during which it went wrong gets the
-boot's ending; those that had no turn are booted again without it. Runners that take one run a boot get one boot a set.
-Leaves out sets of different programs, which never share a boot.
+Sets of one program: what a set did before the boot went wrong stays, the set during which it did gets that ending, and
+those that had no turn are booted again without it. Different programs are trusted together or not at all: unless all
+of a boot ended well, each of its programs is booted alone, and that is its capture. Runners that take one run a boot
+get one boot for each.
 """
 
 from __future__ import annotations
 
-import re
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from corstone.boards.console import Waited
-from corstone.boards.facts import BootFacts
 from corstone.boards.request import BootRequest
-from corstone.boards.session import (
-    Plan,
-    boot,
-    boot_planned,
-    check_inputs,
-    command_of,
-    execute,
-    facts_before,
-    keep,
-    make_fresh,
-    plan_boot,
-    preflight,
-    read_program,
-    work_folder,
-)
-from corstone.boards.transports import Parcel
-from corstone.boards.transports.firmware import FirmwareRuns
+from corstone.boards.session import boot_planned, check_inputs, make_fresh, plan_boot, preflight
+from corstone.boards.shared_boot import MOST, Job, can_share, is_doubtful, shared_boot
 from corstone.capture import Capture
-from corstone.errors import ConfigError
-from corstone.firmware.protocol import FirmwareLog, read_firmware
-from corstone.transcript import read_transcript
+from corstone.causes import Cause
+from corstone.errors import ConfigError, HarnessError
 
-MOST = 64
-"""Sets in one boot at most: bounds its console, its files and what a boot that goes wrong takes with it."""
-
-_BEGIN = re.compile(rb'@corstone \{"n":(\d+),"e":"begin","run":(\d+),')
+__all__ = ["MOST", "boot_many", "boot_programs"]
 
 
 def boot_many(request: BootRequest, sets: Sequence[tuple[bytes, ...]]) -> list[Capture]:
     """Run a program on each input set; the captures are in ``set-<i>`` of the request's folder, in the sets' order.
 
     ``request.inputs`` are not looked at. ``boot-<n>.log`` beside the captures is the console of a shared boot. A
-    capture's seconds are its share of that boot, which ``evidence["shared boot"]`` names. Deadlines of progress hold
-    for each set, that of the whole boot is multiplied by the number of sets. A boot with a trace is not shared.
+    capture's seconds are its share of that boot, which ``evidence["shared boot"]`` names. Deadlines hold for each set.
+    A boot with a trace is not shared.
 
     Raises
     ------
@@ -63,17 +40,92 @@ def boot_many(request: BootRequest, sets: Sequence[tuple[bytes, ...]]) -> list[C
     plan = plan_boot(ones[0])
     for one in ones:
         check_inputs(one)
-    if len(ones) == 1 or plan.runner.dialect != "corstone" or request.trace:
-        return [boot(one) for one in ones]
     warnings = preflight(request, plan) if request.preflight else ()
+    jobs = [Job(one, plan, warnings) for one in ones]
+    if len(jobs) == 1 or not can_share(jobs[0]):
+        return [_alone(job) for job in jobs]
     _clear(request.folder)
     captures: list[Capture] = []
     number = 0
-    while len(captures) < len(ones):
-        left = ones[len(captures) : len(captures) + MOST]
-        captures += shared_boot(left, plan, request.folder / f"boot-{number}.log", warnings)
+    while len(captures) < len(jobs):
+        left = jobs[len(captures) : len(captures) + MOST]
+        captures += shared_boot(left, request.folder / f"boot-{number}.log").captures
         number += 1
-    return [_settled(one, plan, capture, warnings) for one, capture in zip(ones, captures, strict=True)]
+    return [_settled(job, capture) for job, capture in zip(jobs, captures, strict=True)]
+
+
+def boot_programs(requests: Sequence[BootRequest], folder: Path, most: int = MOST) -> list[Capture | HarnessError]:
+    """Boot different programs, each with its own folder; those that can share boots do, ``most`` to one.
+
+    ``folder`` gets ``boot-<n>.log``, the consoles of shared boots. A request that does not hold is the error in its
+    place, and no other suffers from it. What a capture says is what a boot of its own says, but for its times, the
+    command and ``evidence["shared boot"]``.
+
+    Raises
+    ------
+    ConfigError: two requests have the same folder.
+    KeyboardInterrupt: after the simulator was stopped and the captures of those that had begun were stored.
+    """
+    if len({request.folder for request in requests}) < len(requests):
+        raise ConfigError("two programs have the same output folder", cause=Cause.BAD_INPUT)
+    results: list[Capture | HarnessError | None] = [None] * len(requests)
+    groups: dict[Hashable, list[int]] = {}
+    jobs: dict[int, Job] = {}
+    for index, request in enumerate(requests):
+        try:
+            plan = plan_boot(request)
+            jobs[index] = Job(request, plan, preflight(request, plan) if request.preflight else ())
+        except HarnessError as error:
+            results[index] = error
+        else:
+            groups.setdefault(_alike(index, jobs[index]), []).append(index)
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob("boot-*.log"):
+        path.unlink()
+    number = 0
+    for group in groups.values():
+        for start in range(0, len(group), max(1, most)):
+            these = group[start : start + max(1, most)]
+            captures = _together([jobs[i] for i in these], folder / f"boot-{number}.log")
+            for index, capture in zip(these, captures, strict=True):
+                results[index] = capture
+            number += 1
+    return [result for result in results if result is not None]
+
+
+def _together(jobs: Sequence[Job], log: Path) -> list[Capture | HarnessError]:
+    """One boot for all where it can be shared and ends well, else a boot for each."""
+    if len(jobs) > 1:
+        try:
+            shared = shared_boot(jobs, log)
+        except HarnessError:  # of one folder or file; who it is of, its own boot says
+            return [_attempt(job) for job in jobs]
+        if shared.clean:
+            return [_settled(job, capture) for job, capture in zip(jobs, shared.captures, strict=True)]
+    return [_attempt(job) for job in jobs]
+
+
+def _alike(index: int, job: Job) -> Hashable:
+    """What requests must agree in to share a boot; the index makes one that cannot share a group of its own."""
+    request, plan = job.request, job.plan
+    board = (plan.board.name, plan.simulator.kind, plan.simulator.argv, plan.runner.name, str(plan.image))
+    return (*board, request.program.target, request.settings, request.fast, None if can_share(job) else index)
+
+
+def _attempt(job: Job) -> Capture | HarnessError:
+    try:
+        return _alone(job)
+    except HarnessError as error:
+        return error
+
+
+def _alone(job: Job) -> Capture:
+    """A boot of its own, and another where an output is too short to tell: other random bytes settle it."""
+    return _settled(job, boot_planned(job.request, job.plan, job.warnings))
+
+
+def _settled(job: Job, capture: Capture) -> Capture:
+    return boot_planned(job.request, job.plan, job.warnings) if is_doubtful(capture) else capture
 
 
 def _clear(folder: Path) -> None:
@@ -85,118 +137,3 @@ def _clear(folder: Path) -> None:
             path.unlink()
         elif path.is_dir():
             make_fresh(path)
-
-
-def _settled(one: BootRequest, plan: Plan, capture: Capture, warnings: tuple[str, ...]) -> Capture:
-    """As ``boot`` does: other random bytes settle an output too short for the canary to tell."""
-    doubtful = "doubtful" in capture.evidence.get("output-states", "").split(",")
-    return boot_planned(one, plan, warnings) if doubtful else capture
-
-
-def shared_boot(ones: Sequence[BootRequest], plan: Plan, log: Path, warnings: tuple[str, ...] = ()) -> list[Capture]:
-    """One boot for several sets: captures of those that had their turn, which are the first ones and at least one.
-
-    Where the boot did not come as far as a first run, that is the ending of all.
-    """
-    for one in ones:
-        make_fresh(one.folder)
-    first = ones[0]
-    program = read_program(first.program.pte)
-    sizes = tuple(o.size_bytes for o in first.program.outputs)
-    parcels = [Parcel(program, one.inputs, sizes) for one in ones]
-    limits = replace(plan.deadlines, total=plan.deadlines.total * len(ones))
-    plan = replace(plan, deadlines=limits)
-    began = time.monotonic()
-    with work_folder() as work:
-        transport = FirmwareRuns(plan.runner, first.inject)
-        facts = facts_before(first, plan, parcels[0])
-        try:
-            arguments, values = transport.send(work, parcels)
-            asked = replace(facts.asked, command=command_of(first, plan, transport.roles, arguments, values))
-            facts = execute(replace(facts, asked=asked), plan, work, log)
-        except OSError as error:
-            facts = replace(facts, host_error=str(error), host_errno=error.errno or 0)
-        raw = log.read_bytes() if log.exists() else b""
-        parts = _parts(raw)
-        turns = max(parts, default=-1) + 1 or len(ones)
-        share = {"simulator": (time.monotonic() - began) / turns}
-        captures = []
-        for number, (one, parcel) in enumerate(zip(ones[:turns], parcels, strict=False)):
-            outputs = transport.collect(work, number, parcel) if facts.stopped != "not-started" else ()
-            part = parts.get(number) or _Part(raw, ended=False)
-            own = replace(_own(facts, part, number), outputs=outputs)
-            try:
-                (one.folder / "console.log").write_bytes(part.text)
-            except OSError as error:
-                own = replace(own, host_error=str(error), host_errno=error.errno or 0)
-            capture = keep(one, plan, work, own, share | {"total": share["simulator"]}, warnings)
-            captures.append(_shared(capture, f"set {number + 1} of {len(ones)} in {log.name}"))
-    if facts.interrupted:
-        raise KeyboardInterrupt
-    return captures
-
-
-def _shared(capture: Capture, words: str) -> Capture:
-    capture = replace(capture, evidence=capture.evidence | {"shared boot": words})
-    capture.save()
-    return capture
-
-
-@dataclass(frozen=True)
-class _Part:
-    """What the console says of one run: the boot's first lines and its own; ``ended`` when its last frame is there."""
-
-    text: bytes
-    ended: bool
-    log: FirmwareLog = field(default_factory=FirmwareLog)
-
-
-def _parts(raw: bytes) -> dict[int, _Part]:
-    """The parts by the run's number, cut where runs begin; the last has the console's rest unless it ended."""
-    begins = list(_BEGIN.finditer(raw))
-    head = raw[: begins[0].start()] if begins else b""
-    parts = {}
-    for begin, following in zip(begins, [*begins[1:], None], strict=True):
-        number, first = int(begin[2]), int(begin[1])
-        text = raw[begin.start() : following.start() if following else len(raw)]
-        log = read_firmware(text)
-        run = next((run for run in log.runs if run.number == number), None)
-        ended = run is not None and run.code is not None
-        if ended and following is None:
-            # What follows the run's last frame is of the boot: how many runs were good, how it exited.
-            text = text[: _end_of_run(text, number)]
-            log = read_firmware(text)
-        prefix = FirmwareRuns.prefix(number)
-        runs = tuple(
-            replace(run, outputs=tuple(replace(o, name=o.name.removeprefix(prefix)) for o in run.outputs))
-            for run in log.runs
-        )
-        log = replace(log, runs=runs, missing=tuple(n for n in log.missing if n > first))
-        parts[number] = _Part(head + text, ended, log)
-    return parts
-
-
-def _end_of_run(text: bytes, number: int) -> int:
-    found = re.search(rb'@corstone \{"n":\d+,"e":"end","run":%d,[^\n]*\n?' % number, text)
-    return found.end() if found else len(text)
-
-
-def _own(facts: BootFacts, part: _Part, number: int) -> BootFacts:
-    """The boot's facts as they are for one run: one that ended came to its end, however the boot went on."""
-    transcript = read_transcript(part.text)
-    if not part.ended:
-        if part.log.runs:
-            transcript = replace(transcript, firmware=replace(part.log, fault=transcript.firmware.fault))
-        return replace(facts, transcript=transcript)
-    code = part.log.runs[0].code
-    transcript = replace(transcript, firmware=replace(part.log, exit_code=code))
-    return replace(
-        facts,
-        transcript=transcript,
-        waited=Waited("marker", f"run {number}"),
-        stopped="by-itself",
-        exit_status=code,
-        interrupted=False,
-        left_behind=0,
-        cpu_s=None,
-    )

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from corstone.boards import warm
 from corstone.boards.board import Board
-from corstone.boards.console import COMMON_MARKERS, Console, Waited
+from corstone.boards.console import COMMON_MARKERS, Console, Turns, Waited
 from corstone.boards.deadlines import Deadlines, default_deadlines
 from corstone.boards.endings import classify
 from corstone.boards.facts import Asked, BootFacts
@@ -143,8 +143,12 @@ def keep(
     facts: BootFacts,
     seconds: dict[str, float],
     warnings: tuple[str, ...] = (),
+    evidence: dict[str, str] | None = None,
 ) -> Capture:
-    """Classify what is known of a boot, and store it with its inputs and outputs as the capture of ``request``."""
+    """Classify what is known of a boot, and store it with its inputs and outputs as the capture of ``request``.
+
+    ``evidence`` is added to what the boot itself gives.
+    """
     folder = request.folder
     try:
         names = _store(folder, work, request, facts.outputs)
@@ -165,7 +169,7 @@ def keep(
         outputs=tuple(names),
         inputs=tuple(f"in-{i}.bin" for i in range(len(request.inputs))),
         counters=facts.transcript.counters,
-        evidence=_evidence(facts),
+        evidence=_evidence(facts) | (evidence or {}),
         notes=warnings + notes + _quirks(plan.simulator),
         seconds=seconds,
     )
@@ -200,7 +204,7 @@ def facts_before(request: BootRequest, plan: Plan, parcel: Parcel) -> BootFacts:
     return BootFacts(asked, read_transcript(b""), Waited("exit"), stopped="not-started", locate=_locator(plan.image))
 
 
-def execute(facts: BootFacts, plan: Plan, work: Path, log: Path) -> BootFacts:
+def execute(facts: BootFacts, plan: Plan, work: Path, log: Path, turns: Turns | None = None) -> BootFacts:
     """Run the simulator by ``facts.asked.command`` to its end, its console into ``log``; outputs are not looked at."""
     environment = dict(os.environ) | dict(plan.simulator.env)
     deadlines = plan.deadlines
@@ -212,7 +216,7 @@ def execute(facts: BootFacts, plan: Plan, work: Path, log: Path) -> BootFacts:
         ):
             process.pump = console.pump
             try:
-                waited = console.wait(COMMON_MARKERS, deadlines, process.status, _target_spoke)
+                waited = console.wait(COMMON_MARKERS, deadlines, process.status, _target_spoke, turns)
                 if waited.kind == "deadline":
                     cpu = _cpu_use(process, console)
                 if waited.kind in {"marker", "exit"}:

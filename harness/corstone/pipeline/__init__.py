@@ -2,8 +2,8 @@
 
 Each stage is somebody else's and can be run alone; this package only connects them and turns what goes wrong on the way
 into a verdict. The three ways in: ``check`` (one network), ``check_all`` (many, compiled in one child), ``run_program``
-(a ``.pte`` on raw inputs, no judgement; ``run_many`` on many sets of them). Importing it imports neither torch nor
-numpy.
+(a ``.pte`` on raw inputs, no judgement; ``run_many`` on many sets of them, ``run_programs`` many programs). Importing
+it imports neither torch nor numpy.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from corstone.pipeline.path import (
     run_many,
     run_program,
 )
+from corstone.pipeline.programs import ProgramRun, run_programs
 from corstone.pipeline.request import REFERENCES, CheckRequest
 
 __all__ = [
     "REFERENCES",
     "CheckRequest",
+    "ProgramRun",
     "Progress",
     "build",
     "check",
@@ -37,4 +39,5 @@ __all__ = [
     "read_inputs",
     "run_many",
     "run_program",
+    "run_programs",
 ]

@@ -269,7 +269,7 @@ def run_program(pte: Path, inputs: Sequence[Path], out: Path, *, target: str | N
     from corstone.boards import boot
 
     program = load_pte(pte, target)
-    return boot(_bare(program, tuple(read_inputs(program.inputs, inputs)), out, **device))
+    return boot(bare_request(program, tuple(read_inputs(program.inputs, inputs)), out, **device))
 
 
 def run_many(
@@ -295,12 +295,13 @@ def run_many(
             hint="give the files of the first set in the program's order, then those of the second, and so on",
         )
     sets = [tuple(read_inputs(program.inputs, inputs[i : i + each])) for i in range(0, len(inputs), each)]
-    return boot_many(_bare(program, (), out, **device), sets)
+    return boot_many(bare_request(program, (), out, **device), sets)
 
 
-def _bare(
+def bare_request(
     program: Program, inputs: tuple[bytes, ...], out: Path, *, timeout_s: float | None = None, **device: Any
 ) -> BootRequest:
+    """What ``run_program`` asks of a board."""
     from corstone.boards import BootRequest
 
     request = CheckRequest(program.pte.name, target=program.target, timeout_s=timeout_s)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from corstone.boards.settings import SEMIHOSTING
@@ -53,25 +54,37 @@ class Firmware(Semihosting):
 
 
 class FirmwareRuns:
-    """Many runs of one program in a boot of our runner: each with a folder, a canary and outputs of its own."""
+    """Many runs in a boot of our runner: each with a folder, a canary and outputs of its own."""
 
     roles: tuple[str, ...] = SEMIHOSTING
 
-    def __init__(self, runner: Runner, inject: str = "") -> None:
+    def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        self._inject = inject
         self._runs: list[Firmware] = []
+        self.told: list[FirmwareRun] = []
+        """What the runner was told of each run."""
 
-    def send(self, work: Path, parcels: Sequence[Parcel]) -> tuple[list[str], dict[str, object]]:
-        """Write the program once and each run's inputs; the facts are the working folder and the command line."""
-        (work / "program.pte").write_bytes(parcels[0].program)
+    def send(
+        self, work: Path, parcels: Sequence[Parcel], injections: Sequence[str]
+    ) -> tuple[list[str], dict[str, object]]:
+        """Write each program once and each run's inputs; the facts are the working folder and the command line.
+
+        ``injections`` are the fault switches of the runs; one that they all have is the boot's.
+        """
+        of_boot = injections[0] if len(set(injections)) == 1 else ""
+        programs: dict[bytes, str] = {}
         self._runs = [Firmware(self._runner) for _ in parcels]
-        told = []
-        for number, (run, parcel) in enumerate(zip(self._runs, parcels, strict=True)):
+        self.told = []
+        for number, (run, parcel, inject) in enumerate(zip(self._runs, parcels, injections, strict=True)):
             folder = work / self.prefix(number)
             folder.mkdir()
-            told.append(run.place(folder, parcel, self.prefix(number)))
-        return [], {"cwd": str(work), "line": command(told, work, inject=self._inject)}
+            if parcel.program not in programs:
+                programs[parcel.program] = f"p{len(programs)}.pte"
+                (work / programs[parcel.program]).write_bytes(parcel.program)
+            placed = run.place(folder, parcel, self.prefix(number))
+            own = "" if of_boot else inject
+            self.told.append(replace(placed, program=programs[parcel.program], inject=own))
+        return [], {"cwd": str(work), "line": command(self.told, work, inject=of_boot)}
 
     @staticmethod
     def prefix(number: int) -> str:

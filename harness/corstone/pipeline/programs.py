@@ -1,0 +1,56 @@
+"""Many bare programs on raw inputs: booted, not judged; those that can share boots do (``corstone.boards.many``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corstone.errors import HarnessError
+from corstone.pipeline.inputs import read_inputs
+from corstone.pipeline.path import bare_request, load_pte
+
+if TYPE_CHECKING:
+    from corstone.boards import BootRequest
+    from corstone.capture import Capture
+
+BOOT = 32
+"""Programs in one boot unless asked for otherwise: a boot is a small part of the time then, and few to boot again."""
+
+
+@dataclass(frozen=True)
+class ProgramRun:
+    """A ``.pte``, its raw input files in order, and the folder of its capture."""
+
+    pte: Path
+    inputs: tuple[Path, ...]
+    out: Path
+
+
+def run_programs(
+    runs: Sequence[ProgramRun], logs: Path, *, most: int = BOOT, target: str | None = None, **device: Any
+) -> list[Capture | HarnessError]:
+    """``run_program`` on different programs, at most ``most`` in a boot where the runner can share one.
+
+    A program that is damaged, or whose inputs do not fit, is the error in its place. ``logs`` gets the consoles of
+    shared boots; each capture has its own part. Unless all programs of a boot ended well, each is booted again alone.
+    ``device`` as for ``run_program``; boots are shared by our runner (``runner="corstone-300"``), and by no other.
+
+    Raises
+    ------
+    ConfigError: two runs have the same folder.
+    """
+    from corstone.boards.many import boot_programs
+
+    requests: list[BootRequest] = []
+    results: dict[int, Capture | HarnessError] = {}
+    for index, run in enumerate(runs):
+        try:
+            program = load_pte(run.pte, target)
+            given = tuple(read_inputs(program.inputs, run.inputs))
+            requests.append(bare_request(program, given, run.out, **device))
+        except HarnessError as error:
+            results[index] = error
+    captures = iter(boot_programs(requests, logs, most))
+    return [results[index] if index in results else next(captures) for index in range(len(runs))]
