@@ -135,7 +135,8 @@ def serve(folder: Path) -> None:
         except MemoryError:
             result = {"error": _error(StageError("the compile child ran out of memory"))}
         write_whole(folder / f"result-{index}.json", json.dumps(result))
-        gc.collect()
+        if index + 1 < len(task["requests"]):
+            gc.collect()
 
 
 def _end_with_parent() -> None:

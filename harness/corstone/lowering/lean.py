@@ -1,23 +1,27 @@
 """Spares the compile child imports of torch and ExecuTorch that a lowering never uses.
 
 While ``lean_imports`` is in force, a few modules are replaced as they are asked for, by stand-ins that import the real
-module when they are first used. Afterwards every import finds the real ones. Garbage is not looked for meanwhile: what
-is imported stays. Where a torch asks a stand-in for something else, it gets the real module's. Sharded training
-(``torch.distributed.fsdp``) is not spared: inductor cannot be imported later without it. Leaves out what torch
-repeats in every lowering (``speed``). Needs no torch itself.
+module when they are first used. Afterwards every import finds the real ones. Where a torch asks a stand-in for more,
+it gets the real module's. Meanwhile garbage is not looked for (what is imported stays), an operator's registration
+keeps its file and line without reading the source around them, and the table of the edge operators is parsed as far as
+it is needed (``edge_table``). Sharded training (``torch.distributed.fsdp``) is not spared: inductor cannot be imported
+later without it. Leaves out what torch repeats in every lowering (``speed``). Needs no torch itself.
 """
 
 from __future__ import annotations
 
 import gc
 import importlib
+import inspect
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
+
+from corstone.lowering import edge_table
 
 # Module to the names that importers take from it: each is only called, or has its attributes called.
 _LATER: Mapping[str, tuple[str, ...]] = {
@@ -38,12 +42,53 @@ def lean_imports() -> Iterator[None]:
     gc.disable()
     sys.meta_path.insert(0, finder)
     try:
-        yield
+        with ExitStack() as stack:
+            stack.enter_context(_frames_without_source())
+            stack.enter_context(_edge_table_by_block())
+            yield
     finally:
         sys.meta_path.remove(finder)
         finder.withdraw()
         if collected:
             gc.enable()
+
+
+@contextmanager
+def _frames_without_source() -> Iterator[None]:
+    """``inspect.getframeinfo`` looks through all modules for lines that an operator's registration drops."""
+    original = inspect.getframeinfo
+    inspect.getframeinfo = lambda frame, context=1: original(frame, 0)  # noqa: ARG005
+    try:
+        yield
+    finally:
+        inspect.getframeinfo = original
+
+
+@contextmanager
+def _edge_table_by_block() -> Iterator[None]:
+    """Let the parser that ExecuTorch uses for its table put off the blocks of one."""
+    try:
+        parser: Any = importlib.import_module("ruamel.yaml").YAML
+    except ImportError:
+        yield
+        return
+    original = parser.load
+
+    def load(this: Any, stream: Any) -> Any:
+        found = (
+            edge_table.blocks(stream, lambda text: original(parser(typ="safe"), text)) if _is_table(stream) else None
+        )
+        return original(this, stream) if found is None else found
+
+    parser.load = load
+    try:
+        yield
+    finally:
+        parser.load = original
+
+
+def _is_table(stream: object) -> bool:
+    return isinstance(stream, str) and "executorch/exir/dialects/edge" in stream[:200]
 
 
 class _Finder(MetaPathFinder, Loader):
