@@ -11,11 +11,15 @@ from corstone.targets import expand
 
 
 def words(text: str) -> list[str]:
-    """``a,b`` as a list; empty items are refused."""
+    """``a,b`` as a list without repetitions; empty items are refused."""
+    return list(dict.fromkeys(_items(text)))
+
+
+def _items(text: str) -> list[str]:
     items = [item.strip() for item in text.split(",")]
     if not all(items):
         raise argparse.ArgumentTypeError(f"expected a list like a,b, got {text!r}")
-    return list(dict.fromkeys(items))
+    return items
 
 
 def targets(text: str) -> list[str]:
@@ -36,7 +40,7 @@ def shape(text: str) -> tuple[int, ...]:
     if text.strip() == "()":
         return ()
     try:
-        sizes = tuple(int(item) for item in words(text))
+        sizes = tuple(int(item) for item in _items(text))
     except ValueError:
         raise argparse.ArgumentTypeError(f"expected a shape like 2,3,4, got {text!r}") from None
     if min(sizes) < 1:

@@ -80,6 +80,7 @@ def test_words_become_values() -> None:
     assert options.words(" a, b ,a") == ["a", "b"]
     assert options.widths("8,16") == [8, 16]
     assert options.shape("2,3,4") == (2, 3, 4)
+    assert options.shape("1,1,28,28") == (1, 1, 28, 28), "equal sizes are no repetitions"
     assert options.shape("()") == ()
     assert options.seconds("1.5") == 1.5
     assert options.path("~/x") == Path.home() / "x"
