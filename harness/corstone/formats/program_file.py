@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from corstone.errors import ConfigError
@@ -11,6 +12,8 @@ from corstone.formats.tflite import is_tflite, read_tflite
 from corstone.formats.vela import program_target
 from corstone.program import TensorSpec
 from corstone.targets import Target
+
+_SMALL = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,24 @@ def read_program_file(source: Path | bytes) -> ProgramFile:
     ------
     ConfigError: damaged, or nothing in it is for an Ethos-U.
     """
+    if isinstance(source, Path):
+        try:
+            if source.stat().st_size <= _SMALL:
+                source = source.read_bytes()
+        except OSError:
+            pass  # the reader of the file says it better
+    if isinstance(source, bytes) and len(source) <= _SMALL:
+        return _of_content(source)
+    return _read(source)
+
+
+@lru_cache(maxsize=128)
+def _of_content(data: bytes) -> ProgramFile:
+    """Small programs are looked at several times on their way to a boot, and large ones are not worth keeping."""
+    return _read(data)
+
+
+def _read(source: Path | bytes) -> ProgramFile:
     data = source if isinstance(source, bytes) else _head(source)
     if is_tflite(data):
         model = read_tflite(data if isinstance(source, bytes) else source.read_bytes())

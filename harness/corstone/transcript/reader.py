@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from corstone.firmware.protocol import FirmwareLog, read_firmware
 from corstone.transcript.executorch import ExecutorchLog, dumped_elements, read_executorch
@@ -27,6 +28,11 @@ class Transcript:
     eot: bool = False
     size_bytes: int = 0
     garbage: int = 0
+
+    @cached_property
+    def text(self) -> str:
+        """All lines as one text."""
+        return "\n".join(line.text for line in self.lines)
 
     @property
     def target_lines(self) -> tuple[str, ...]:

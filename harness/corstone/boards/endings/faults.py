@@ -82,6 +82,8 @@ def registers(facts: BootFacts) -> dict[str, int]:
         hidden = () if frame.stacked else ("pc", "lr", "xpsr")
         return {name: value for name, value in frame.registers.items() if name not in hidden}
     found: dict[str, int] = {}
+    if "fsr" not in facts.transcript.text.lower():
+        return found
     for line in facts.transcript.lines:
         # The emulator sees every fault, also one that the program handles and survives.
         if line.source == SIMULATOR and facts.finished:

@@ -18,10 +18,10 @@ from corstone.runners import Runner
 
 
 class Firmware(Semihosting):
-    """One boot's worth of our runner. ``inject`` is its fault switch, for tests."""
+    """One run of our runner. ``inject`` is its fault switch, for tests; ``prefix`` begins the names of its files."""
 
-    def __init__(self, runner: Runner, inject: str = "") -> None:
-        super().__init__(runner)
+    def __init__(self, runner: Runner, inject: str = "", prefix: str = "") -> None:
+        super().__init__(runner, prefix)
         self._inject = inject
         # No byte is 0 or repeats: neither a constant nor a cleared buffer can look like it.
         self._canary = bytes(secrets.SystemRandom().sample(range(1, 256), 4))
@@ -30,17 +30,17 @@ class Firmware(Semihosting):
         """Write the files; the facts are the working folder and the command line."""
         (work / "program.pte").write_bytes(parcel.program)
         line = command([self.place(work, parcel)], work, inject=self._inject)
+        self.mark_start(work)
         return [], {"cwd": str(work), "line": line}
 
-    def place(self, folder: Path, parcel: Parcel, prefix: str = "") -> FirmwareRun:
-        """Write the inputs into ``folder``, which the runner knows as ``prefix``; returns what it is told."""
+    def place(self, work: Path, parcel: Parcel) -> FirmwareRun:
+        """Write the inputs; returns what the runner is told."""
         names = []
         for index, data in enumerate(parcel.inputs):
-            names.append(f"i{index}.bin")
-            (folder / names[-1]).write_bytes(data)
-        self.mark_start(folder)
+            names.append(f"{self.prefix}i{index}.bin")
+            (work / names[-1]).write_bytes(data)
         canary = int.from_bytes(self._canary, "little")
-        return FirmwareRun("program.pte", tuple(prefix + name for name in names), f"{prefix}out", canary)
+        return FirmwareRun("program.pte", tuple(names), f"{self.prefix}out", canary)
 
     def collect(self, work: Path, parcel: Parcel) -> tuple[OutputState, ...]:
         """As semihosting, each output compared with the pattern below it."""
@@ -54,7 +54,7 @@ class Firmware(Semihosting):
 
 
 class FirmwareRuns:
-    """Many runs in a boot of our runner: each with a folder, a canary and outputs of its own."""
+    """Many runs in a boot of our runner: each with files, a canary and outputs of its own."""
 
     roles: tuple[str, ...] = SEMIHOSTING
 
@@ -73,24 +73,25 @@ class FirmwareRuns:
         """
         of_boot = injections[0] if len(set(injections)) == 1 else ""
         programs: dict[bytes, str] = {}
-        self._runs = [Firmware(self._runner) for _ in parcels]
+        self._runs = [Firmware(self._runner, prefix=self.prefix(number)) for number in range(len(parcels))]
         self.told = []
-        for number, (run, parcel, inject) in enumerate(zip(self._runs, parcels, injections, strict=True)):
-            folder = work / self.prefix(number)
-            folder.mkdir()
+        for run, parcel, inject in zip(self._runs, parcels, injections, strict=True):
             if parcel.program not in programs:
                 programs[parcel.program] = f"p{len(programs)}.pte"
                 (work / programs[parcel.program]).write_bytes(parcel.program)
-            placed = run.place(folder, parcel, self.prefix(number))
+            placed = run.place(work, parcel)
             own = "" if of_boot else inject
             self.told.append(replace(placed, program=programs[parcel.program], inject=own))
+        self._runs[0].mark_start(work)
+        for run in self._runs[1:]:
+            run.began_ns = self._runs[0].began_ns
         return [], {"cwd": str(work), "line": command(self.told, work, inject=of_boot)}
 
     @staticmethod
     def prefix(number: int) -> str:
         """What the names of a run's files begin with."""
-        return f"r{number}/"
+        return f"r{number}-"
 
     def collect(self, work: Path, number: int, parcel: Parcel) -> tuple[OutputState, ...]:
         """One run's outputs, as of a boot of its own."""
-        return self._runs[number].collect(work / self.prefix(number), parcel)
+        return self._runs[number].collect(work, parcel)

@@ -23,13 +23,17 @@ CANARY = 0xA5  # what ExecuTorch's tests fill with
 
 
 class Semihosting:
-    """One boot's worth of semihosting transport."""
+    """One boot's worth of semihosting transport. ``prefix`` begins the names of its files, where several runs share it.
+
+    ``began_ns`` is when the boot began, by the file system's own clock.
+    """
 
     roles: tuple[str, ...] = SEMIHOSTING
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Runner, prefix: str = "") -> None:
         self._runner = runner
-        self._began_ns = 0
+        self.prefix = prefix
+        self.began_ns = 0
 
     def send(self, work: Path, parcel: Parcel) -> tuple[list[str], dict[str, object]]:
         """Write the files; the facts are the working folder and the command line."""
@@ -47,7 +51,7 @@ class Semihosting:
         """Remember the file system's own clock, which may lag behind the system's by a tick."""
         path = work / ".began"
         path.write_bytes(b"")
-        self._began_ns = os.stat(path).st_mtime_ns
+        self.began_ns = os.stat(path).st_mtime_ns
         path.unlink()
 
     def command_line(self, words: list[str]) -> str:
@@ -68,25 +72,29 @@ class Semihosting:
 
     def collect(self, work: Path, parcel: Parcel) -> tuple[OutputState, ...]:
         """One state per expected output, and one per file beyond them."""
-        states = [self._state(work / f"out-{index}.bin", size) for index, size in enumerate(parcel.output_sizes)]
+        states = [self._state(work, index, size) for index, size in enumerate(parcel.output_sizes)]
         index = len(parcel.output_sizes)
         beyond = index + MAX_BEYOND
-        while index < beyond and is_plain_file(path := work / f"out-{index}.bin"):
+        while index < beyond and is_plain_file(path := self._path(work, index)):
             data = read_at_most(path, MAX_BEYOND_BYTES)
-            states.append(OutputState(path.name, 0, State.LONG, path.stat().st_size, data, "was not expected"))
+            states.append(OutputState(f"out-{index}.bin", 0, State.LONG, path.stat().st_size, data, "was not expected"))
             index += 1
         return tuple(states)
 
-    def _state(self, path: Path, size: int) -> OutputState:
+    def _path(self, work: Path, index: int) -> Path:
+        return work / f"{self.prefix}out-{index}.bin"
+
+    def _state(self, work: Path, index: int, size: int) -> OutputState:
+        path, name = self._path(work, index), f"out-{index}.bin"
         if not is_plain_file(path):
-            return OutputState(path.name, size, State.MISSING, 0, b"", "the file was not written")
-        if path.stat().st_mtime_ns < self._began_ns:
-            return OutputState(path.name, size, State.STALE, 0, b"", "the file is older than the boot")
+            return OutputState(name, size, State.MISSING, 0, b"", "the file was not written")
+        if path.stat().st_mtime_ns < self.began_ns:
+            return OutputState(name, size, State.STALE, 0, b"", "the file is older than the boot")
         data = read_at_most(path, size + 1)
         length = path.stat().st_size
         if length != size:
             state = State.SHORT if length < size else State.LONG
-            return OutputState(path.name, size, state, length, data[:size], f"{length} bytes instead of {size}")
+            return OutputState(name, size, state, length, data[:size], f"{length} bytes instead of {size}")
         if size >= MIN_RUN and data.count(CANARY) == size:
-            return OutputState(path.name, size, State.UNTOUCHED, 0, data, "holds the fill pattern 0xA5")
-        return OutputState(path.name, size, State.COMPLETE, size, data)
+            return OutputState(name, size, State.UNTOUCHED, 0, data, "holds the fill pattern 0xA5")
+        return OutputState(name, size, State.COMPLETE, size, data)
