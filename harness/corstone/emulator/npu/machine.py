@@ -15,7 +15,7 @@ from corstone.emulator.npu.errors import NpuError
 from corstone.emulator.npu.instructions import InstructionSet, instruction_set
 from corstone.emulator.npu.memory import Memory
 from corstone.emulator.npu.stats import CYCLES_PER_OP, Limits, RunStats
-from corstone.emulator.npu.types import Array, Bytes
+from corstone.emulator.npu.types import Array, Bytes, Ints
 
 _POINTERS = (
     *(f"{tensor}_BASE{n}" for tensor in ("IFM", "OFM", "IFM2") for n in range(4)),
@@ -56,7 +56,8 @@ class Machine:
 
     ``bases`` are the region base addresses; ``internal`` the SHRAM or LUT memory, ``uint8 [internal_size]``, random in
     hardware and zero here; ``chains`` the feature maps that a U85 hands from one operation to a later one, by buffer;
-    ``last`` the feature map of the last operation.
+    ``last`` the feature map of the last operation; ``accumulators`` the sums, int64 ``[H, W, C]``, that it left for the
+    next one, None when it stored them.
     """
 
     def __init__(self, config: NpuConfig, memory: Memory, bases: Sequence[int], limits: Limits) -> None:
@@ -70,6 +71,7 @@ class Machine:
         self.internal: Bytes = np.zeros(config.internal_size, np.uint8)
         self.chains: dict[int, Array] = {}
         self.last: Array | None = None
+        self.accumulators: Ints | None = None
 
     @property
     def result_flag(self) -> bool:

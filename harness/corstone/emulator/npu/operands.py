@@ -223,9 +223,14 @@ def _layout(regs: Registers, name: str, dtype: DType, shape: Shape) -> Geometry:
     )
 
 
+NOWHERE = -2
+"""The ``chain`` of an output that only stays in the accumulators; that of one in memory is -1."""
+
+
 @dataclass(frozen=True)
 class Output:
-    """Where a result goes: memory, permuted and reversed on the way, or a chain buffer (``chain`` >= 0).
+    """Where a result goes: memory, permuted and reversed on the way, a chain buffer (``chain`` >= 0), or nowhere: it
+    stays in the accumulators.
 
     Shapes: ``shape`` is the result's [H, W, C]; ``geometry`` is that of the stored tensor.
     """
@@ -238,6 +243,18 @@ class Output:
     chain: int
     axes: tuple[int, int, int]
     reverse: int | None
+
+    @property
+    def nowhere(self) -> bool:
+        """Whether the operation has no OFM."""
+        return self.chain == NOWHERE
+
+    @property
+    def where(self) -> str:
+        """In words."""
+        if self.geometry is not None:
+            return "an OFM in memory"
+        return "no OFM" if self.nowhere else "a chained OFM"
 
     @property
     def size_bytes(self) -> int:
@@ -265,8 +282,8 @@ class Output:
         self.geometry.write(machine.memory, self.bases(pointers), stored)
 
 
-def build_output(machine: Machine, regs: Registers) -> Output:
-    """The OFM.
+def build_output(machine: Machine, regs: Registers, *, nowhere: bool = False) -> Output:
+    """The OFM; ``nowhere``: the operation can leave its sums in the accumulators instead.
 
     Raises
     ------
@@ -281,8 +298,10 @@ def build_output(machine: Machine, regs: Registers) -> Output:
         transpose = regs.choice("OFM_PRECISION", "transpose")
         reverse = regs.choice("OFM_PRECISION", "reverse")
     permuted = transpose != "HWC" or reverse != "NONE"
+    if storage == "NONE" and not nowhere:
+        raise NpuError("unsupported", "an OFM without storage is not modelled for this operation")
     if storage == "NONE":
-        raise NpuError("unsupported", "an OFM without storage (accumulate only) is not modelled")
+        return Output(shape, dtype, None, 0, 0, NOWHERE, (0, 1, 2), None)
     if storage == "CHAINED":
         if permuted:
             raise NpuError("unsupported", "a chained OFM with transpose or reverse is not modelled")

@@ -6,7 +6,7 @@ weights, not their type's range) times the largest input magnitude; it is checke
 decides between the types. The order in which a library adds does not matter then.
 The input is multiplied as stored, without subtracting its zero point: padding is set to the zero point instead, and
 ``zero_point * sum(weights)`` is taken off afterwards with the bias.
-Source: ethos-u.md sections 4, 5.1, 5.3, 5.8 and 6. Leaves out accumulators that outlive an operation.
+Source: ethos-u.md sections 4, 5.1, 5.3, 5.8 and 6. What outlives an operation is in ``accumulators``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from corstone.emulator.npu.accumulators import Accumulation, build_accumulation, require_plain_accumulator
 from corstone.emulator.npu.blocks import build_block
 from corstone.emulator.npu.channels import RecordSource, build_records
 from corstone.emulator.npu.errors import NpuError
 from corstone.emulator.npu.machine import Cost, Machine
 from corstone.emulator.npu.operands import Input, Output, build_input, build_output
-from corstone.emulator.npu.ops_pool import require_plain_accumulator
 from corstone.emulator.npu.output import ChannelScale, FloatFinish, OutputStage, float_finish
 from corstone.emulator.npu.plan import Compute, Plan
 from corstone.emulator.npu.stage import build_stage, is_global, ofm_scale
@@ -46,8 +46,7 @@ def build_conv(machine: Machine, regs: Registers, *, depthwise: bool = False, we
     ------
     NpuError: for registers never set, shapes that do not fit, and forms that are not modelled.
     """
-    output = build_output(machine, regs)
-    require_plain_accumulator(machine, regs)
+    output = build_output(machine, regs, nowhere=not weights_ifm2)
     window = build_window(regs, output.shape[:2])
     depth = regs["IFM_DEPTH_M1"] + 1
     if depthwise and depth != output.shape[2]:
@@ -61,6 +60,7 @@ def build_conv(machine: Machine, regs: Registers, *, depthwise: bool = False, we
     most = (1 << (_ACCUMULATOR_BITS[accumulator] - 1)) - 1
     block = build_block(machine, regs, weights=True)
     if weights_ifm2:
+        require_plain_accumulator(machine, regs)
         return _build_product(machine, regs, output, window, source, most)
     if is_global(regs):
         raise NpuError("unsupported", "convolution with a global scale is not modelled")
@@ -72,7 +72,8 @@ def build_conv(machine: Machine, regs: Registers, *, depthwise: bool = False, we
     weights = WeightSource(streams, layouts, reach)
     stage = build_stage(machine, regs, None)
     kind = Depthwise if depthwise else Convolution
-    return kind(source, output, stage, window, weights, records, most)
+    accumulation = build_accumulation(machine, regs, output, block)
+    return kind(source, output, stage, window, weights, records, most, accumulation)
 
 
 def _layouts(
@@ -133,6 +134,7 @@ class _Weighted(Compute):
         weights: WeightSource,
         records: RecordSource,
         most: int,
+        accumulation: Accumulation,
     ) -> None:
         elements = math.prod(output.shape)
         first = weights.layouts[0]
@@ -144,10 +146,37 @@ class _Weighted(Compute):
         self.weights = weights
         self.records = records
         self.most = most
+        self.accumulation = accumulation
         self._finisher: tuple[object, tuple[bytes, ...], _Finisher] | None = None
+
+    def run(self, machine: Machine, pointers: list[int]) -> Array | None:
+        """See ``Plan``; without an OFM the sums stay in the accumulators."""
+        if not self.accumulation.only:
+            return super().run(machine, pointers)
+        machine.accumulators = self._accumulated(machine, pointers)
+        return None
+
+    def _accumulated(self, machine: Machine, pointers: list[int]) -> Ints:
+        """The sums with those that are kept, without bias, int64 ``[H, W, O]``."""
+        source = self.inputs[0]
+        weights = self.weights.load(machine, pointers)
+        self._check_exact(weights)
+        out = np.empty(self.output.shape, np.int64)
+        for rows, sums in self.sums(source.load(machine, pointers), source.zero_point, weights):
+            out[rows] = sums
+        out -= source.zero_point * weights.column
+        if self.accumulation.keep:
+            out += self.accumulation.before(machine, self.output.shape)
+        check_accumulator(out, self.most)
+        return out
 
     def compute(self, machine: Machine, pointers: list[int]) -> Array:
         """See ``Compute``."""
+        if self.accumulation.keep:
+            channels = self.records.decode(self.records.read(machine, pointers))
+            sums = self._accumulated(machine, pointers)
+            check_accumulator(sums + channels.bias, self.most)
+            return self.stage.finish(sums, machine.internal, channels)
         source = self.inputs[0]
         weights = self.weights.load(machine, pointers)
         finish = self._finish(weights, self.records.read(machine, pointers))
@@ -161,10 +190,7 @@ class _Weighted(Compute):
         kept = self._finisher
         if kept is not None and kept[0] is weights.token and kept[1] == records:
             return kept[2]
-        reach = weights.magnitude * self.weights.reach
-        exact = FLOAT32_EXACT if weights.matrix.dtype == np.float32 else FLOAT64_EXACT
-        if reach > exact:
-            raise NpuError("overflow", f"sums up to {reach} are not exact in {weights.matrix.dtype}")
+        reach = self._check_exact(weights)
         channels = self.records.decode(records)
         # The input is multiplied with its zero point in it.
         channels = replace(channels, bias=channels.bias - self.inputs[0].zero_point * weights.column)
@@ -172,6 +198,14 @@ class _Weighted(Compute):
         finisher = _Finisher(self.stage, channels, float_finish(self.stage, channels, reach), most)
         self._finisher = (weights.token, records, finisher)
         return finisher
+
+    def _check_exact(self, weights: Prepared) -> int:
+        """The largest sum there can be, which the matrix product holds exactly."""
+        reach = weights.magnitude * self.weights.reach
+        exact = FLOAT32_EXACT if weights.matrix.dtype == np.float32 else FLOAT64_EXACT
+        if reach > exact:
+            raise NpuError("overflow", f"sums up to {reach} are not exact in {weights.matrix.dtype}")
+        return reach
 
     def sums(self, values: Array, zero_point: int, weights: Prepared) -> Iterator[tuple[slice, Array]]:
         """Rows of the OFM with their sums, float ``[rows, W, O]``, over the IFM as stored."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from corstone.emulator.npu.accumulators import require_plain_accumulator
 from corstone.emulator.npu.channels import RecordSource, build_records
 from corstone.emulator.npu.errors import NpuError
 from corstone.emulator.npu.machine import Cost, Machine
@@ -65,15 +66,6 @@ def build_pool(machine: Machine, regs: Registers, mode: str) -> Plan:
             raise NpuError("parse", f"an AVERAGE over {window.kernel} is larger than the hardware divides")
         divides = ofm_rounding(machine, regs)[0]
     return Sum(source, output, stage, window, divides)
-
-
-def require_plain_accumulator(machine: Machine, regs: Registers) -> None:
-    """Refuse accumulators that start from, or stay for, another operation."""
-    if not machine.config.accumulator_input:
-        return
-    start = regs.choice("ACC_FORMAT", "input")
-    if start != "RESET" or regs.field("ACC_FORMAT", "output_off"):
-        raise NpuError("unsupported", f"accumulator input {start} or output off is not modelled")
 
 
 def _cost(source: Input, output: Output, window: Window) -> Cost:

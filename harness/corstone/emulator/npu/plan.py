@@ -62,6 +62,7 @@ class Compute:
         if self.output.geometry is not None:
             self._check_overlap(pointers)
         values = self.compute(machine, pointers)
+        machine.accumulators = None
         self.output.store(machine, pointers, values)
         machine.last = values
         return values
@@ -74,7 +75,8 @@ class Compute:
         if self.output.geometry is not None:
             shown["OFM"] = describe_memory(self.output, pointers)
         else:
-            shown["OFM"] = {"chain": self.output.chain, "shape": self.output.shape, "dtype": str(self.output.dtype)}
+            where = {"accumulators": True} if self.output.nowhere else {"chain": self.output.chain}
+            shown["OFM"] = {**where, "shape": self.output.shape, "dtype": str(self.output.dtype)}
         return shown
 
     def _check_overlap(self, pointers: list[int]) -> None:

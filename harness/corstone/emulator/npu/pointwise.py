@@ -142,6 +142,7 @@ class Pointwise(Compute):
             data, out = reads.open(machine, write=False), writes.open(machine, write=True)
         except NpuError:
             return False
+        machine.accumulators = None
         machine.last = self._move(machine, reads, writes, data, out)
         return True
 

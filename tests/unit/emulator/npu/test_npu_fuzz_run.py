@@ -66,6 +66,8 @@ def test_only_a_listed_combination_explains_a_difference() -> None:
     both = ("reduce_sum", "reduce_extreme")
     assert known_divergence(both, "ethos-u65-512", "NPU overlap fault in CONV") == "reduce-bricks"
     assert known_divergence(both, "ethos-u65-512", "output 0") == ""
+    assert known_divergence(("conv_apart", "add"), "ethos-u85-256", "output 0") == ""
+    assert known_divergence(("conv_apart", "transpose"), "ethos-u85-256", "output 0") == "apart-write"
     assert Outcome(0, "ethos-u55-128", ("slice", "conv"), "equal").known == ""
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-_WINDOWED = ("conv", "depthwise", "depthwise_multiplier", "transpose_conv", "max_pool", "avg_pool")
+_APART = ("conv_apart", "depthwise_apart")
+_WINDOWED = ("conv", "depthwise", "depthwise_multiplier", "transpose_conv", "max_pool", "avg_pool", *_APART)
 _REDUCES = ("reduce_extreme", "reduce_sum", "argmax")
 _SHAPES = ("reshape", "transpose", "pad", "concat", "slice", "tile", "reverse")
 
@@ -58,7 +59,22 @@ DIVERGENCES = (
     Divergence(
         "multiplier-write",
         "a depthwise convolution with a multiplier writes its last transpose without the strides of what follows",
-        lambda names, _target, _detail: _follows(names, ("depthwise_multiplier",), _SHAPES),
+        lambda names, _target, _detail: _follows(names, ("depthwise_multiplier",), (*_SHAPES, *_APART)),
+    ),
+    Divergence(
+        "apart-write",
+        "a convolution that is taken apart writes its transpose with strides times the dilation, or drops its padding",
+        lambda names, _target, _detail: _follows(names, _APART, ("transpose", *_REDUCES)),
+    ),
+    Divergence(
+        "apart-depth",
+        "the second depth of a strided depthwise convolution reads the first one's channels",
+        lambda names, target, _detail: "u85" in target and "depthwise_apart" in names,
+    ),
+    Divergence(
+        "apart-accumulators",
+        "parts with fewer channels are accumulated one after the other, and then kept for all channels at once",
+        lambda _names, _target, detail: "are kept for an OFM of shape" in detail,
     ),
     Divergence(
         "shift-clamp",
@@ -79,6 +95,11 @@ DIVERGENCES = (
         "padding-stripe",
         "a stripe of a convolution lies in the padding so far that its input would have fewer than no rows",
         lambda _names, _target, detail: "leave an IFM of" in detail,
+    ),
+    Divergence(
+        "resize-matmul",
+        "a resize that copies is read by a matrix product as one row, and padding stands for the others",
+        lambda names, _target, _detail: _follows(names, ("resize_nearest",), ("matmul",)),
     ),
     Divergence(
         "matmul-concat",

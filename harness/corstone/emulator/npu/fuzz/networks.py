@@ -112,10 +112,11 @@ def draw(seed: int, product: str) -> Network:
     return Network(d.g.finish([x]), inputs, names)
 
 
-def _convolution(d: Draw, x: Tensor, *, depthwise: bool = False, multiplier: int = 1) -> Tensor:
+def _convolution(d: Draw, x: Tensor, *, depthwise: bool = False, multiplier: int = 1, apart: bool = False) -> Tensor:
+    """``apart``: strides and dilations that Vela takes apart into several operations."""
     kernel = [d.pick(1, 1, 2, 3, 3, 5, d.integer(1, 11)) for _ in range(2)]
-    dilation = [d.pick(1, 1, 2) for _ in range(2)]
-    stride = [d.pick(1, 1, 2, 3) for _ in range(2)]
+    dilation = [d.pick(1, 1, d.integer(3, 7) if apart else 2) for _ in range(2)]
+    stride = [d.pick(1, 1, 2, d.integer(4, 9) if apart else 3) for _ in range(2)]
     pad, kernel = _padding(d, x, kernel, dilation, stride)
     zero = d.zero(x)
     if depthwise:
@@ -417,6 +418,8 @@ STEPS = (
     Step("conv", 6, _convolution),
     Step("depthwise", 3, lambda d, x: _convolution(d, x, depthwise=True)),
     Step("depthwise_multiplier", 1, lambda d, x: _convolution(d, x, depthwise=True, multiplier=2)),
+    Step("conv_apart", 1, lambda d, x: _convolution(d, x, apart=True)),
+    Step("depthwise_apart", 0.7, lambda d, x: _convolution(d, x, depthwise=True, apart=True)),
     Step("transpose_conv", 2, _transposed),
     Step("max_pool", 1.5, lambda d, x: _pool(d, x, "MAX_POOL2D")),
     Step("avg_pool", 2, lambda d, x: _pool(d, x, "AVG_POOL2D")),

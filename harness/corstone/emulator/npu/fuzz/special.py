@@ -6,6 +6,7 @@ A loop iterates as often as its input says, a condition has two sides.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,7 +112,25 @@ def wrapped_product() -> Network:
     return Network(g.finish([g.mul(x, y, x.shape)]), list(data), ["mul"])
 
 
+def strided(dtype: str = "i8", *, depthwise: bool = False, padded: bool = False) -> Network:
+    """A convolution with a stride beyond 3, which U85 adds up in the accumulators over several operations."""
+    g = Graph()
+    x = g.input((1, 6, 14, 9), dtype)
+    rng = np.random.default_rng(9)
+    weights = rng.integers(-127, 128, (3, 4, 9, 1) if depthwise else (17, 3, 4, 9))
+    channels = 9 if depthwise else 17
+    pad = (1, 1, 1, 4) if padded else (1, 1, 0, 0)
+    acc = g.conv2d(x, weights, rng.integers(-500, 500, channels), pad, (1, 5), (1, 1), -3, depthwise=depthwise)
+    scale = 0.004 if dtype == "i8" else 0.00002
+    out = g.rescale(acc, dtype, [scale * (1 + n / 20) for n in range(channels)], 0, 11)
+    limits = np.iinfo(np.int8 if dtype == "i8" else np.int16)
+    data = rng.integers(limits.min, limits.max + 1, x.shape).astype(limits.dtype)
+    return Network(g.finish([out]), [data], ["strided"])
+
+
 FOUND = {
+    "strided conv": (strided, ("ethos-u85-128", "ethos-u85-256", "ethos-u85-2048")),
+    "strided depthwise": (partial(strided, depthwise=True, padded=True), ("ethos-u85-256", "ethos-u85-512")),
     "clz": (scaled_clz, ("ethos-u85-128", "ethos-u85-2048")),
     "not": (scaled_not, ("ethos-u85-256",)),
     "stale broadcast": (stale_broadcast, ("ethos-u85-128", "ethos-u85-1024")),
