@@ -204,6 +204,13 @@ def npu(runs: int) -> Iterator[Figure]:
     yield from benchmarks_npu.figures(runs)
 
 
+def corpus(runs: int) -> Iterator[Figure]:
+    """Different programs with a boot each, in shared boots, and in two processes (CORSTONE_CORPUS names them)."""
+    import benchmarks_corpus
+
+    yield from benchmarks_corpus.figures(runs)
+
+
 BENCHMARKS: dict[str, Benchmark] = {
     "boot": boot,
     "warm": warm,
@@ -213,4 +220,5 @@ BENCHMARKS: dict[str, Benchmark] = {
     "upstream": upstream,
     "nightly": nightly,
     "npu": npu,
+    "corpus": corpus,
 }
