@@ -112,7 +112,7 @@ NAMES: tuple[str, ...] = tuple(_MAKERS)
 def stimulus(name: str, program: Program, *, seed: int = 0, domain: Domain | None = None) -> tuple[Array, ...]:
     """One run's inputs, one array per program input, in its dtype and shape.
 
-    Values that do not all fit are thinned out evenly, both ends kept; too few are filled up by repeating the last.
+    Values that do not all fit are thinned out evenly, both ends kept; too few are filled up by repeating some of them.
     ``domain`` None: the range of the input's codes, else [-1, 1].
 
     Raises
@@ -190,10 +190,11 @@ def _of_integers(name: str, spec: TensorSpec, rng: np.random.Generator) -> Array
 
 
 def _filled(values: Array, count: int) -> Array:
-    """Exactly ``count`` values: the last one repeated as often as it takes."""
+    """Exactly ``count`` values; behind the given ones come some of them in any order, as real inputs vary."""
     if values.size >= count:
         return values[:count]
-    return np.concatenate([values, np.full(count - values.size, values[-1], values.dtype)])
+    more = np.random.default_rng(count).integers(0, values.size, count - values.size)
+    return np.concatenate([values, values[more]])
 
 
 def _uniform(shape: Shape, lo: float, hi: float) -> Callable[[np.random.Generator], Float32]:

@@ -17,7 +17,7 @@ from corstone.lowering.keys import array_digest, file_sha256, program_key, tool_
 from corstone.lowering.lower import EXPORTED, PROGRAM, QUANTIZED, program_store
 from corstone.lowering.remainder import remainder_notes
 from corstone.lowering.request import EXPORTED as EXPORTED_KIND
-from corstone.lowering.request import Array, LowerRequest, SourceRef
+from corstone.lowering.request import Array, LowerRequest, SourceRef, with_random
 from corstone.lowering.source import Dependencies, calibration_inputs, example_inputs, load
 from corstone.lowering.stage import Run, artifact
 from corstone.lowering.usable import refuse_unusable
@@ -78,7 +78,9 @@ class Builder:
                 exported = module if ref.kind == EXPORTED_KIND else stages.export(module, inputs)
                 refuse_unusable(exported)
         dependencies = () if ref.kind == EXPORTED_KIND else tuple(self._watch.files())
-        calibration = [_tensors(given) for given in request.calibration] or own or [inputs]
+        calibration = [_tensors(given) for given in request.calibration] or own
+        if not calibration:
+            calibration = [_tensors(x) for x in with_random(request.inputs)] if request.shapes else [inputs]
         _refuse_other_shapes(calibration, inputs)
         options = stages.NpuOptions(request.target)
         with run.stage("quantize"):

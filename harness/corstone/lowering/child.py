@@ -55,12 +55,14 @@ def _lower(server: Server, data: dict[str, Any], arrays: Arrays, run: Run) -> di
         builder = HostBuilder(builder)
     ref = SourceRef(*data["source"])
     sets = sorted({int(name.split("-")[1]) for name in arrays if name.startswith("calibration-")})
+    inputs = _numbered(arrays, "input-")
     request = LowerRequest(
         source=":".join(part for part in (ref.where, ref.attribute) if part),
         target=data["target"],
         bits=data["bits"],
         policy=data["policy"],
-        inputs=_numbered(arrays, "input-"),
+        inputs=inputs,
+        shapes=tuple(x.shape for x in inputs) if data["only_shapes"] else (),
         calibration=tuple(_numbered(arrays, f"calibration-{i}-") for i in sets),
         seed=data["seed"],
         memory_mode=data["memory_mode"],

@@ -168,6 +168,7 @@ class _Case:
             "memory_mode": request.memory_mode,
             "system_config": request.system_config,
             "vela_flags": list(request.vela_flags),
+            "only_shapes": bool(request.shapes) and not request.inputs,
             "cache": str(cache_root()),
         }
         # Of equal sources and calibrations the exported and quantized graph is shared, whatever the target.

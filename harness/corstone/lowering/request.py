@@ -64,7 +64,7 @@ class LowerRequest:
     shapes: instead of ``inputs``, shapes of float32 inputs, filled with a ramp from -1 to 1: observers that see nothing
         but zeros would give scales that mean nothing.
     calibration: input sets for the observers; empty: a registered network's own range, the ``calibration_inputs`` that
-        the source brings, else the example inputs.
+        the source brings, else the example inputs, to which ``shapes`` add random ones (``with_random``).
     seed: torch's seed while the module is made and exported.
     memory_mode, system_config, vela_flags: passed to Vela; None: ExecuTorch's default for the target.
     timeout_s: deadline of this request in the child, seconds.
@@ -117,6 +117,22 @@ class LowerRequest:
             shapes = self.shapes or tuple(x.shape for x in self.inputs)
             return (network(ref.where).calibration_inputs(self.bits, shapes),)
         return ()
+
+
+RANDOM_SETS = 16
+
+
+def with_random(inputs: tuple[Array, ...]) -> tuple[tuple[Array, ...], ...]:
+    """Calibration where only shapes are known: the ramp, and uniform sets from -1 to 1 from a fixed seed.
+
+    Neighbours on a ramp are alike, so a convolution's output hardly moves on it: ranges from it alone cut off what the
+    network answers to anything else.
+    """
+    rng = np.random.default_rng(1)
+    sets = [
+        tuple(rng.uniform(-1, 1, (*x.shape, 1)).astype(np.float32)[..., 0] for x in inputs) for _ in range(RANDOM_SETS)
+    ]
+    return (inputs, *sets)
 
 
 def _ramp(shape: Shape) -> Array:

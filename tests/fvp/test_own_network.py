@@ -1,0 +1,48 @@
+"""A user's convolutional network of which nothing but its input's shape is said."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from corstone.causes import Outcome
+from corstone.pipeline import CheckRequest, check_all
+
+pytestmark = pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="QEMU is missing")
+
+SOURCE = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(1, 4, 3, stride=5)
+        self.last = nn.Linear(4 * 4 * 4, 10)
+
+    def forward(self, x):
+        return self.last(torch.relu(self.first(x)).flatten(1))
+"""
+
+
+def test_it_is_calibrated_on_inputs_like_those_that_it_is_judged_on(tmp_path: Path) -> None:
+    """On a ramp alone its output hardly moves: everything else was cut off, by hundreds of steps."""
+    (tmp_path / "net.py").write_text(SOURCE)
+    requests = [
+        CheckRequest(
+            f"{tmp_path / 'net.py'}:Net",
+            target="ethos-u85-256",
+            shapes=((1, 1, 20, 20),),
+            stimulus=stimulus,
+            provider="emulator",
+            out=tmp_path / "out",
+        )
+        for stimulus in ("codes", "random", "ramp")
+    ]
+    for record in check_all(requests):
+        assert record.verdict.outcome is Outcome.PASSED, record.verdict.reason
+        (against_float,) = (c for c in record.verdict.comparisons if not c.exact)
+        assert against_float.max_lsb < 3
