@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from corstone.causes import Outcome
+from corstone.causes import Cause, Outcome
 from corstone.pipeline import CheckRequest, check_all
 
 pytestmark = pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="QEMU is missing")
@@ -46,3 +47,30 @@ def test_it_is_calibrated_on_inputs_like_those_that_it_is_judged_on(tmp_path: Pa
         assert record.verdict.outcome is Outcome.PASSED, record.verdict.reason
         (against_float,) = (c for c in record.verdict.comparisons if not c.exact)
         assert against_float.max_lsb < 3
+
+
+EXAMPLE = (
+    SOURCE
+    + """
+    def example_inputs(self):
+        torch.manual_seed(1)
+        return (torch.randn(1, 1, 20, 20),)
+"""
+)
+
+
+def test_it_can_be_judged_on_its_own_example(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(EXAMPLE)
+    source = f"{tmp_path / 'net.py'}:Net"
+    others, own = check_all(
+        [
+            CheckRequest(source, target="ethos-u85-256", stimulus=stimulus, provider="emulator", out=tmp_path / "out")
+            for stimulus in ("codes", "example")
+        ]
+    )
+    assert own.verdict.outcome is Outcome.PASSED, own.verdict.reason
+    given = np.fromfile(tmp_path / "out" / "cases" / own.case_id / "in-0.bin", np.float32)
+    assert given.std() == pytest.approx(1, abs=0.1)
+    # Every code of its range, in any order, is no normal distribution, which is all that calibration saw.
+    assert (others.verdict.outcome, others.verdict.cause) == (Outcome.FAILED, Cause.ACCURACY)
+    assert "--stimulus example" in others.verdict.hint

@@ -95,8 +95,8 @@ def accuracy_hint(result: Accuracy, view: InputView | None) -> str:
     if result.clipped * 2 > over.size:
         return (
             f"float leaves the output's range at {result.clipped} of these elements: the network was calibrated on "
-            "other inputs than it was judged on. Judge it on inputs like those (-i FILE, or check(module, inputs)), or "
-            "calibrate it on inputs like these"
+            "other inputs than it was judged on. Judge it on inputs like those (--stimulus example for its example "
+            "inputs, -i FILE, or check(module, inputs)), or calibrate it on inputs like these (calibration_inputs)"
         )
     if view is None or not view.values.size:
         return "the stage table says which step lost it"

@@ -14,7 +14,7 @@ from corstone.causes import Cause
 from corstone.errors import ConfigError
 from corstone.lowering import graph, stages
 from corstone.lowering.keys import array_digest, file_sha256, program_key, tool_versions
-from corstone.lowering.lower import EXPORTED, PROGRAM, QUANTIZED, program_store
+from corstone.lowering.lower import EXAMPLES, EXPORTED, PROGRAM, QUANTIZED, program_store
 from corstone.lowering.remainder import remainder_notes
 from corstone.lowering.request import EXPORTED as EXPORTED_KIND
 from corstone.lowering.request import Array, LowerRequest, SourceRef, with_random
@@ -121,6 +121,7 @@ def _write_program(front: Quantized, request: LowerRequest, ref: SourceRef, fold
     quantization = {"policy": request.policy, "bits": request.bits, "seed": request.seed}
     with run.stage("export"):
         source_sha256 = graph.save_graph(front.exported, folder / EXPORTED)
+        graph.save_examples(front.exported, folder / EXAMPLES)
         run.artifacts.append(artifact(folder / EXPORTED, "export", source_sha256, "torch", {}))
     with run.stage("quantize"):
         graph.save_graph(front.quantized, folder / QUANTIZED)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from corstone.lowering.keys import GRAPH_HASH
@@ -47,6 +48,13 @@ def _content(value: Any) -> bytes:
     flat = value.detach().cpu().contiguous()
     raw: bytes = flat.reshape(-1).view(torch.uint8).numpy().tobytes() if flat.numel() else b""
     return f"{flat.dtype}{tuple(flat.shape)}".encode() + raw
+
+
+def save_examples(exported: Any, path: Path) -> None:
+    """The tensors that the program was exported on, ``input-<i>`` in the network's order, readable without torch."""
+    tensors = torch.utils._pytree.tree_leaves(exported.example_inputs)
+    arrays = {f"input-{i}": t.detach().cpu().numpy() for i, t in enumerate(tensors) if isinstance(t, torch.Tensor)}
+    np.savez(path, **arrays)
 
 
 def save_graph(exported: Any, path: Path) -> str:

@@ -19,7 +19,7 @@ from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
 from corstone.lowering import graph, stages
 from corstone.lowering.build import Builder, Quantized, _module_and_inputs, _program
 from corstone.lowering.keys import file_sha256, program_key
-from corstone.lowering.lower import EXPORTED, PROGRAM, QUANTIZED, program_store
+from corstone.lowering.lower import EXAMPLES, EXPORTED, PROGRAM, QUANTIZED, program_store
 from corstone.lowering.remainder import remainder_notes
 from corstone.lowering.request import EXPORTED as EXPORTED_KIND
 from corstone.lowering.request import LowerRequest, SourceRef
@@ -77,6 +77,7 @@ def _write_program(
         with run.stage("export"):
             sha256 = graph.save_graph(saved, folder / name)
         run.artifacts.append(artifact(folder / name, "export", sha256, "torch", {}))
+    graph.save_examples(front.exported, folder / EXAMPLES)
     reasons: dict[str, str] = {}
     with run.stage("tosa"):
         with stages._noted_reasons(reasons):

@@ -24,6 +24,7 @@ from corstone.program import Program
 
 PROGRAM = "program.json"
 EXPORTED = "exported.pt2"
+EXAMPLES = "examples.npz"
 QUANTIZED = "quantized.pt2"
 
 

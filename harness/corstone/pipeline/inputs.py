@@ -93,8 +93,26 @@ def stimulus_of(request: CheckRequest, program: Program) -> list[Array]:
 
     if request.stimulus == "given":
         return _from_files(request, program) if request.input_files else _given(request, program)
+    if request.stimulus == "example":
+        return _examples(program)
     network = NETWORKS.get(request.network)
     return list(stimulus(request.inputs_by, program, seed=request.seed, domain=network.domain if network else None))
+
+
+def _examples(program: Program) -> list[Array]:
+    import numpy as np
+
+    from corstone.lowering.lower import EXAMPLES
+
+    path = program.pte.parent / EXAMPLES
+    if not path.is_file():
+        raise ConfigError(
+            f"{program.network} has no example inputs beside its program",
+            cause=Cause.BAD_INPUT,
+            hint="use another --stimulus, or give the inputs (-i FILE)",
+        )
+    with np.load(path, allow_pickle=False) as stored:
+        return [stored[f"input-{i}"] for i in range(len(stored.files))]
 
 
 def _from_files(request: CheckRequest, program: Program) -> list[Array]:
@@ -141,7 +159,7 @@ def domain_of(request: CheckRequest, inputs: Sequence[Array]) -> Domain | None:
     if request.calibration is not None:
         given: Sequence[Array] = [x for sets in read_calibration(request.calibration) for x in sets]
     else:
-        given = inputs if request.input_files else request.inputs
+        given = inputs if request.input_files or request.stimulus == "example" else request.inputs
     floats = [x[np.isfinite(x)] for x in given if x.dtype.kind == "f"]
     if floats := [x for x in floats if x.size]:
         return Domain(min(float(x.min()) for x in floats), max(float(x.max()) for x in floats), declared=False)

@@ -20,7 +20,8 @@ class CheckRequest:
     Parameters
     ----------
     network: registered name, ``module:attribute``, ``path.py:attribute``, or ``path.pt2``.
-    stimulus: name of the inputs (``corstone_models.stimuli``); ``given`` takes ``inputs`` as they are.
+    stimulus: name of the inputs (``corstone_models.stimuli``); ``given`` takes ``inputs`` as they are,
+        ``example`` those that the network was exported on.
     inputs: example inputs of a network that is not registered; they also fix its shapes.
     shapes: instead of ``inputs``, shapes of float32 inputs.
     calibration: file of input sets for the observers (``pipeline.calibration``); None: the network's own.
