@@ -24,7 +24,7 @@ from corstone.boards.deadlines import Deadlines
 from corstone.boards.warm import ServerGone, WarmProcess, WarmServer
 
 _MARK = "CORSTONE_BOOT_ID"
-_POLL_S = 0.005
+_POLL_S = 0.001
 # Without it (macOS) the boot's process group stands in for its processes.
 HAS_PROC = os.path.exists("/proc/self/stat")
 
