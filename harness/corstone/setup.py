@@ -14,9 +14,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
 
 from corstone.causes import Cause
@@ -160,15 +162,33 @@ def _unavailable(image: WheelImage, cache: Path, reason: str) -> ToolError:
     )
 
 
-def setup(cache: Path | None = None, say: Callable[[str], None] = print) -> list[HarnessError]:
-    """Fetch every image that a wheel holds and build ours; returns what could not be had."""
-    failures: list[HarnessError] = []
-    for runner in RUNNERS:
+@dataclass
+class SetUp:
+    """What became of it: errors of what could not be had, and seconds of each part."""
+
+    failures: list[HarnessError] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def attempt(self, part: str, name: str, action: Callable[[], object], say: Callable[[str], None]) -> None:
+        """Do one thing, say what came of it, and add its time to its part."""
+        began = time.monotonic()
         try:
-            path = image_path(runner, cache)
+            said = action()
         except HarnessError as error:
-            failures.append(error)
-            say(f"{runner.name}: {error}")
-        else:
-            say(f"{runner.name}: {path}")
-    return failures
+            self.failures.append(error)
+            said = error
+        say(f"{name}: {said}")
+        self.seconds[part] = self.seconds.get(part, 0.0) + time.monotonic() - began
+
+    def times(self) -> str:
+        """``runner images 3.1 s, firmware 5.0 s``; without what took no tenth of a second."""
+        return ", ".join(f"{part} {seconds:.1f} s" for part, seconds in self.seconds.items() if seconds >= 0.1)
+
+
+def setup(cache: Path | None = None, say: Callable[[str], None] = print) -> SetUp:
+    """Fetch every image that a wheel holds and build ours."""
+    done = SetUp()
+    for runner in RUNNERS:
+        part = "firmware" if isinstance(runner.image, BuiltImage) else "runner images"
+        done.attempt(part, runner.name, partial(image_path, runner, cache), say)
+    return done

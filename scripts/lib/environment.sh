@@ -8,8 +8,20 @@ TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 VENV=$TOP/.venv
 TORCH_CPU_INDEX=https://download.pytorch.org/whl/cpu
 
+# Seconds of each part of the set-up, for the line at its end.
+PARTS=()
+
 say() { printf '\033[1m==>\033[0m %s\n' "$*"; }
 die() { printf '\nerror: %s\n' "$*" >&2; exit 3; }
+
+# took NAME COMMAND...: runs it, and keeps its seconds where it took any.
+took() {
+    local name=$1 began=${EPOCHREALTIME/[.,]/} tenths
+    shift
+    "$@"
+    tenths=$(((${EPOCHREALTIME/[.,]/} - began) / 100000))
+    [ "$tenths" -eq 0 ] || PARTS+=("$name $((tenths / 10)).$((tenths % 10)) s")
+}
 
 # apt_install WHY PACKAGE...: through sudo when we are not root; a clear end when neither works.
 apt_install() {
@@ -76,18 +88,26 @@ ensure_venv() {
     want=$(cat "$TOP/pyproject.toml" "$TOP/scripts/lib/environment.sh" | sha256sum | cut -d' ' -f1)-$TOP
     [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && [ -x "$VENV/bin/python" ] && return
     ensure_python
-    [ -x "$VENV/bin/python" ] || { say "making .venv with $PYTHON"; "$PYTHON" -m venv "$VENV"; }
-    install_torch
+    [ -x "$VENV/bin/python" ] || { say "making .venv with $PYTHON"; took venv "$PYTHON" -m venv "$VENV"; }
+    took torch install_torch
     say "installing the project and its pinned wheels (about 2 GB on disk, some minutes the first time)"
-    pip_install -e "$TOP[$extras]"
+    took "other wheels" pip_install -e "$TOP[$extras]"
     printf '%s' "$want" >"$stamp"
 }
 
-# environment EXTRAS: everything, then activate.
+# environment EXTRAS [OPTIONS of corstone setup]: everything, then activate, and say what took the time.
 environment() {
     ensure_venv "$1"
-    ensure_command qemu-system-arm "QEMU hosts the CPU of the emulated board" qemu-system-arm
+    took QEMU ensure_command qemu-system-arm "QEMU hosts the CPU of the emulated board" qemu-system-arm
     # shellcheck disable=SC1091
     . "$VENV/bin/activate"
-    "$VENV/bin/corstone" setup --quiet
+    fetch_and_build "${@:2}"
+    [ ${#PARTS[@]} -eq 0 ] || say "set-up: $(IFS=,; printf '%s' "${PARTS[*]}" | sed 's/,/, /g')"
+}
+
+# fetch_and_build OPTIONS...: what pip cannot express; the command says the seconds of its parts itself.
+fetch_and_build() {
+    local times
+    times=$("$VENV/bin/corstone" setup --quiet --times "$@")
+    [ -z "$times" ] || PARTS+=("$times")
 }

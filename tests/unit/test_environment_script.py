@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -126,3 +127,38 @@ def test_torch_of_the_right_version_is_left_alone(machine: Machine) -> None:
     machine.stub("python", "", machine.venv / "bin")
     assert machine.run("install_torch").returncode == 0
     assert len(machine.calls) == 1
+
+
+def test_the_set_up_says_what_took_the_time_and_nothing_of_what_took_none(machine: Machine) -> None:
+    machine.stub("corstone", "echo firmware 5.0 s", machine.venv / "bin")
+    (machine.venv / "bin" / "activate").touch()
+    line = "ensure_venv() { took venv true; took torch read -t 0.3 <> <(:) || true; }; ensure_command() { :; }"
+    done = machine.run(f"{line}; environment firmware --vgf")
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()[-1]
+    assert re.search(r"set-up: torch \d+\.\d s, firmware 5\.0 s$", said), said
+    assert machine.calls == ["corstone setup --quiet --times --vgf"]
+
+
+def test_a_set_up_that_had_nothing_to_do_says_nothing(machine: Machine) -> None:
+    machine.stub("corstone", "", machine.venv / "bin")
+    (machine.venv / "bin" / "activate").touch()
+    done = machine.run("ensure_venv() { :; }; ensure_command() { :; }; environment firmware")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+
+
+def test_an_image_that_cannot_be_had_ends_the_set_up_with_the_commands_status(machine: Machine) -> None:
+    machine.stub("corstone", "exit 3", machine.venv / "bin")
+    (machine.venv / "bin" / "activate").touch()
+    done = machine.run("ensure_venv() { :; }; ensure_command() { :; }; environment firmware; echo went on")
+    assert done.returncode == 3
+    assert "went on" not in done.stdout
+
+
+def test_what_pip_has_downloaded_once_stays_in_its_cache() -> None:
+    """A second checkout installs from pip's cache: nothing here turns it off or moves it."""
+    scripts = [path for path in SCRIPT.parents[1].rglob("*") if path.is_file() and path.suffix in ("", ".sh")]
+    assert SCRIPT in scripts
+    words = ("--no-cache-dir", "PIP_NO_CACHE_DIR", "PIP_CACHE_DIR")
+    assert [(path.name, word) for path in scripts for word in words if word in path.read_text()] == []

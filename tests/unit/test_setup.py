@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import subprocess
+import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +15,8 @@ import pytest
 from corstone.causes import Cause
 from corstone.errors import ConfigError, ToolError
 from corstone.paths import cache_dir
-from corstone.runners import FileImage, Runner, WheelImage, runner
-from corstone.setup import image_path, setup
+from corstone.runners import RUNNERS, FileImage, Runner, WheelImage, runner
+from corstone.setup import SetUp, image_path, setup
 
 CONTENT = b"\x7fELF a runner"
 MEMBER = "pack/images/runner.axf"
@@ -139,7 +142,34 @@ def test_the_cache_can_be_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.usefixtures("offline")
 def test_setup_goes_on_after_a_failure_and_tells_all(tmp_path: Path) -> None:
     said: list[str] = []
-    failures = setup(tmp_path / "cache", said.append)
-    assert {f.cause for f in failures} >= {Cause.DOWNLOAD}
+    done = setup(tmp_path / "cache", said.append)
+    assert {f.cause for f in done.failures} >= {Cause.DOWNLOAD}
+    assert list(done.seconds) == ["runner images", "firmware"]
     assert any("arm-executorch-u55" in line for line in said)
     assert any("arm-executorch-u85" in line for line in said)
+
+
+def test_the_seconds_of_a_part_are_summed_and_no_time_is_not_told() -> None:
+    done = SetUp(seconds={"firmware": 2.0, "runner images": 0.04})
+    said: list[str] = []
+    done.attempt("firmware", "corstone-300", lambda: "an elf", said.append)
+    assert said == ["corstone-300: an elf"]
+    assert done.seconds["firmware"] > 2.0
+    assert done.times() == "firmware 2.0 s"
+
+
+def test_a_second_checkout_fetches_nothing_that_the_first_has_fetched(tmp_path: Path) -> None:
+    """The command, as scripts/run calls it, with the cache that the first has filled and no way to any index."""
+    for runner_ in RUNNERS:
+        if isinstance(runner_.image, WheelImage):
+            image_path(runner_)
+    nowhere = {"PIP_NO_INDEX": "1", "https_proxy": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
+    command = [sys.executable, "-m", "corstone.cli", "setup", "--quiet"]
+    env = {**os.environ, **nowhere}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    empty = {**env, "CORSTONE_CACHE": str(tmp_path / "empty")}
+    without = subprocess.run(command, cwd=tmp_path, env=empty, capture_output=True, text=True, timeout=120, check=False)
+    assert without.returncode == 3
+    assert "cannot be had" in without.stderr

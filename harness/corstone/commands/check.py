@@ -186,6 +186,8 @@ def _print(
         print(f"report: {page.resolve()}")
     if cached := terminal.from_cache(records):
         print(cached)
+    if spent := terminal.time_spent(records):
+        print(spent)
     print(f"{terminal.summary(records)} in {took:.1f} s; {terminal.ran_on_device(records, asked)}")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 
-from corstone.errors import HarnessError
 from corstone.paths import cache_dir
 from corstone.setup import setup
 
@@ -18,7 +17,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description="Fetch runner images out of their wheels and build our own; CORSTONE_CACHE moves the cache.",
     )
     parser.add_argument("--vgf", action="store_true", help="also the tools of the VGF target (45 MB)")
-    parser.add_argument("--quiet", "-q", action="store_true", help="say nothing but what failed")
+    parser.add_argument("--times", action="store_true", help="also the seconds of each part, in one line")
+    parser.add_argument("--quiet", "-q", action="store_true", help="say nothing but what failed (and --times)")
     return parser
 
 
@@ -30,16 +30,14 @@ def run(args: argparse.Namespace) -> int:
             print(text)
 
     say(f"cache: {cache_dir()}")
-    failures = setup(say=say)
+    done = setup(say=say)
     if args.vgf:
         from corstone.vgf.tools import fetch_tools
 
-        try:
-            say(f"VGF tools: {fetch_tools(say=say).converter}")
-        except HarnessError as refused:
-            failures.append(refused)
-            say(str(refused))
+        done.attempt("VGF tools", "VGF tools", lambda: fetch_tools(say=say).converter, say)
     if args.quiet:
-        for failure in failures:
+        for failure in done.failures:
             print(f"corstone setup: {failure}", file=sys.stderr)
-    return failures[0].exit_code if failures else 0
+    if args.times and done.times():
+        print(done.times())
+    return done.failures[0].exit_code if done.failures else 0
