@@ -7,7 +7,7 @@ import itertools
 import torch
 from torch import nn
 
-from corstone_models.gallery.seeded import seeded, several, uniform
+from corstone_models.gallery.seeded import corners, seeded, several, uniform, unseen
 
 FEATURES = 640
 _SIZES = (FEATURES, 128, 128, 128, 128, 8, 128, 128, 128, 128)
@@ -40,5 +40,10 @@ def example_inputs() -> tuple[torch.Tensor, ...]:
 
 
 def calibration_inputs() -> list[tuple[torch.Tensor, ...]]:
-    """What the observers see; 16 sets leave ranges that other inputs go beyond, by up to 129 output steps."""
-    return several(1, FEATURES, count=256)
+    """What the observers see; without the corners other inputs go beyond the ranges, and clip."""
+    return several(1, FEATURES, count=64) + corners(1, FEATURES, count=64)
+
+
+def unseen_inputs(draw: int, count: int) -> list[tuple[torch.Tensor, ...]]:
+    """Inputs that calibration did not see."""
+    return unseen(draw, (1, FEATURES), count=count)

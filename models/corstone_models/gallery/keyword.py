@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from corstone_models.gallery.seeded import conv, seeded, several, uniform
+from corstone_models.gallery.seeded import conv, seeded, several, uniform, unseen
 
 FRAMES, FEATURES, WORDS, CHANNELS, BLOCKS = 49, 10, 12, 64, 4
 
@@ -45,3 +45,8 @@ def example_inputs() -> tuple[torch.Tensor, ...]:
 def calibration_inputs() -> list[tuple[torch.Tensor, ...]]:
     """What the observers see."""
     return several(1, 1, FRAMES, FEATURES)
+
+
+def unseen_inputs(draw: int, count: int) -> list[tuple[torch.Tensor, ...]]:
+    """Inputs that calibration did not see."""
+    return unseen(draw, (1, 1, FRAMES, FEATURES), count=count)

@@ -32,6 +32,14 @@ GALLERY: tuple[Entry, ...] = (
         "transformer-block",
         f"{_HERE}.transformer:transformer_block",
         "layernorm, attention of 2 heads, gelu; 16 tokens of 32",
+        heavy=True,
     ),
-    Entry("recurrent-cell", f"{_HERE}.recurrent:recurrent", "a gated recurrent unit of 32 over 8 steps", (8, 16)),
+    Entry(
+        "recurrent-cell",
+        f"{_HERE}.recurrent:recurrent",
+        "a gated recurrent unit of 32 over 8 steps",
+        (8, 16),
+        heavy=True,
+    ),
+    Entry("recurrent-cell-short", f"{_HERE}.recurrent:recurrent_short", "the same unit over 2 steps", (8, 16)),
 )

@@ -34,6 +34,20 @@ def several(*shape: int, count: int = 16) -> list[tuple[torch.Tensor, ...]]:
     return [(uniform(*shape, seed=100 + number),) for number in range(count)]
 
 
+def corners(*shape: int, count: int) -> list[tuple[torch.Tensor, ...]]:
+    """Calibration sets at the range's ends: every element is -1 or 1. They span what no draw from inside exceeds."""
+    return [(uniform(*shape, seed=20_000 + number).sign(),) for number in range(count)]
+
+
+def unseen(draw: int, *shapes: tuple[int, ...], count: int) -> list[tuple[torch.Tensor, ...]]:
+    """Input sets that no observer saw, a tensor of each shape; ``draw`` 1 is what budgets are measured on, 2 judged."""
+    first = 1_000_000 * draw
+    return [
+        tuple(uniform(*shape, seed=first + 10 * number + i) for i, shape in enumerate(shapes))
+        for number in range(count)
+    ]
+
+
 def conv(inside: int, out: int, kernel: int | tuple[int, int], stride: int = 1, groups: int = 1) -> nn.Conv2d:
     """A convolution without bias, padded to keep the size at stride 1 (odd kernels)."""
     sizes = (kernel, kernel) if isinstance(kernel, int) else kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from corstone_models.gallery.seeded import seeded, several, uniform
+from corstone_models.gallery.seeded import corners, seeded, several, uniform, unseen
 
 TOKENS, WIDTH, HEADS = 16, 32, 2
 _HEAD = WIDTH // HEADS
@@ -47,5 +47,10 @@ def example_inputs() -> tuple[torch.Tensor, ...]:
 
 
 def calibration_inputs() -> list[tuple[torch.Tensor, ...]]:
-    """What the observers see."""
-    return several(1, TOKENS, WIDTH)
+    """What the observers see; without the corners other inputs go beyond the ranges, and clip."""
+    return several(1, TOKENS, WIDTH) + corners(1, TOKENS, WIDTH, count=16)
+
+
+def unseen_inputs(draw: int, count: int) -> list[tuple[torch.Tensor, ...]]:
+    """Inputs that calibration did not see."""
+    return unseen(draw, (1, TOKENS, WIDTH), count=count)
