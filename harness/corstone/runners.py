@@ -216,6 +216,22 @@ def default_runner(board: str, target: str, provider: str, needs: frozenset[str]
     return fitting[0]
 
 
+def sharing_runner(target: str, board: str | None = None) -> str:
+    """The name of the runner that takes several runs in one boot.
+
+    Raises
+    ------
+    ConfigError: none does for that target, or on that board.
+    """
+    product = target_named(target).product
+    for row in RUNNERS:
+        if row.dialect == "corstone" and product in row.products and board in (None, row.board):
+            return row.name
+    raise ConfigError(
+        f"no runner for {target} on {board or 'any board'} takes several runs in one boot", cause=Cause.UNSUPPORTED
+    )
+
+
 # What an ELF's own text says about the protocol it speaks, first match; without one it is booted for its console.
 _PROTOCOLS: tuple[tuple[bytes, str], ...] = (
     (b"@corstone {", "corstone"),

@@ -66,3 +66,42 @@ def test_a_network_of_ones_own_gets_a_verdict(tmp_path: Path) -> None:
     [case] = json.loads((tmp_path / "r.json").read_text())["cases"]
     assert (case["stimulus"], case["verdict"]["outcome"]) == ("given", "PASSED")
     assert "Inference completed" in str(cases["test_mine"].findtext("system-out"))
+
+
+MANY = """
+import numpy as np
+
+def draw(seed, *shapes):
+    return [np.random.default_rng(seed).uniform(-1, 1, shape).astype("float32") for shape in shapes]
+
+def test_many_sets(corstone):
+    captures = corstone.boot_sets(ACOS, [draw(seed, 256) for seed in range(5)])
+    assert [str(capture.ending.outcome) for capture in captures] == ["PASSED"] * 5
+    assert len({capture.output_bytes() for capture in captures}) == 5
+    assert {capture.evidence["shared boot"][-10:] for capture in captures} == {"boot-0.log"}
+    alone = corstone.boot(ACOS, draw(3, 256), runner="corstone-300")
+    assert alone.output_bytes() == captures[3].output_bytes()
+
+def test_many_programs(corstone):
+    captures = corstone.boot_programs([(ACOS, draw(0, 256)), (TWO, draw(0, (64, 2), (64, 2))), (ACOS, draw(1, 256))])
+    assert [str(capture.ending.outcome) for capture in captures] == ["PASSED"] * 3
+    assert [len(capture.output_bytes()[0]) for capture in captures] == [1024, 512, 1024]
+    assert all("shared boot" in capture.evidence for capture in captures)
+
+def test_one_that_is_refused(corstone):
+    corstone.boot_programs([(ACOS, draw(0, 256)), (TWO, draw(0, 256))])
+"""
+
+
+@pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="QEMU is missing: apt-get install qemu-system-arm")
+def test_the_fixture_boots_many_sets_and_many_programs_at_once(tmp_path: Path) -> None:
+    data = Path(__file__).parents[1] / "data"
+    paths = f"ACOS, TWO = {str(data / 'acos-int8-u55-128.pte')!r}, {str(data / 'orientation-int8-u55-128.pte')!r}\n"
+    project.write_project(tmp_path, "", fake=False)
+    (tmp_path / "test_it.py").write_text(paths + MANY)
+    done = project.run_pytest(tmp_path, "--corstone-provider", "emulator", "-rA", timeout=280)
+    assert done.returncode == 1, done.stdout + done.stderr
+    for name, word in (("many_sets", "PASSED"), ("many_programs", "PASSED"), ("one_that_is_refused", "FAILED")):
+        assert f"{word} test_it.py::test_{name}[" in done.stdout, done.stdout
+    assert "ConfigError" in done.stdout
+    assert "corstone: 3 of 3 ran on a device, 0 on an FVP, 3 on the emulator" in done.stdout

@@ -71,5 +71,20 @@ def test_a_run_that_was_stopped_goes_on_and_a_difference_is_red(corpus: Path, tm
     assert rows.read_bytes() == before
 
 
+def test_several_processes_and_single_boots_give_the_same_rows(corpus: Path, tmp_path: Path) -> None:
+    found = []
+    for name, options in (("shared", ()), ("alone", ("--boot", "1")), ("two", ("--jobs", "2", "--boot", "1"))):
+        status, said = script(corpus, tmp_path / name, "--runner", "corstone", *options)
+        assert status == 1, said  # one of the answers is wrong
+        rows = [json.loads(line) for line in (tmp_path / name).read_text().splitlines()]
+        assert "2 in " in said
+        found.append(sorted((r["id"], r["runner"], r["result"], r["digest"], r["reason"]) for r in rows))
+    assert [row[:3] for row in found[0]] == [
+        ("right", "corstone-300", "equal"),
+        ("wrong", "corstone-300", "different"),
+    ]
+    assert found[0] == found[1] == found[2]
+
+
 def test_nothing_chosen_is_red(corpus: Path, tmp_path: Path) -> None:
     assert script(corpus, tmp_path / "rows.ndjson", "--only", "no such program")[0] == 1

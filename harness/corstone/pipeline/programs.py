@@ -35,7 +35,7 @@ def run_programs(
 
     A program that is damaged, or whose inputs do not fit, is the error in its place. ``logs`` gets the consoles of
     shared boots; each capture has its own part. Unless all programs of a boot ended well, each is booted again alone.
-    ``device`` as for ``run_program``; boots are shared by our runner (``runner="corstone-300"``), and by no other.
+    ``device`` as for ``run_program``; without a runner each program gets the one of its board that shares boots, ours.
 
     Raises
     ------
@@ -49,8 +49,17 @@ def run_programs(
         try:
             program = load_pte(run.pte, target)
             given = tuple(read_inputs(program.inputs, run.inputs))
-            requests.append(bare_request(program, given, run.out, **device))
+            requests.append(bare_request(program, given, run.out, **sharing(program.target, device)))
         except HarnessError as error:
             results[index] = error
     captures = iter(boot_programs(requests, logs, most))
     return [results[index] if index in results else next(captures) for index in range(len(runs))]
+
+
+def sharing(target: str, device: dict[str, Any]) -> dict[str, Any]:
+    """The options with a runner that shares boots, where none is asked for."""
+    from corstone.runners import sharing_runner
+
+    if device.get("runner") or device.get("runner_elf"):
+        return device
+    return {**device, "runner": sharing_runner(target, device.get("board"))}
