@@ -79,7 +79,7 @@ enum { ARENA_AS_FOUND = -1 }; /* `cleared` of a boot's first run: memory is as t
 void *arena_take(struct arena *arena, uint32_t size, uint32_t align);
 /* For count items of size bytes; NULL also when the product overflows. */
 void *arena_take_array(struct arena *arena, uint32_t count, uint32_t size, uint32_t align);
-/* Empties the pool for another run and zeroes what earlier runs had of it. */
+/* Empties the pool for another run and zeroes what the last one had of it. */
 void arena_restart(struct arena *arena);
 
 #endif

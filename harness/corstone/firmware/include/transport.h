@@ -16,7 +16,7 @@ struct transport {
     void (*output_name)(const struct run_args *run, uint32_t index, char *out, uint32_t size);
     /* After the last output of a run. */
     void (*finish)(const struct run_args *run, const struct plan *plan);
-    /* Zeroes the memory of earlier programs. */
+    /* Zeroes the memory of the last program. */
     void (*forget)(void);
 };
 

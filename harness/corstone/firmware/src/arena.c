@@ -13,7 +13,7 @@ void *arena_take(struct arena *arena, uint32_t size, uint32_t align)
     uint32_t start = arena->used + skip;
     uint32_t end = start + size;
     if (end > arena->cleared) {
-        /* No run had it; an NPU that wrote past its own may have. */
+        /* The last run did not have it; an NPU that wrote past its own may have left something. */
         uint32_t from = start > arena->cleared ? start : arena->cleared;
         fill_bytes(arena->base + from, 0, end - from);
     }
@@ -32,7 +32,8 @@ void *arena_take_array(struct arena *arena, uint32_t count, uint32_t size, uint3
 
 void arena_restart(struct arena *arena)
 {
-    fill_bytes(arena->base, 0, arena->peak);
-    arena->cleared = arena->peak;
+    /* What runs before the last one had is zero since then. */
+    fill_bytes(arena->base, 0, arena->used);
+    arena->cleared = arena->used;
     arena->used = 0;
 }

@@ -6,8 +6,8 @@
 extern uint8_t __program_start[];
 extern uint8_t __program_end[];
 
-/* The most that programs of this boot took. */
-static uint32_t program_peak;
+/* What the last program took. */
+static uint32_t program_size;
 
 /* Opens and measures; -1 and an error when it cannot. */
 static int32_t open_input(const char *name, uint32_t *size, struct error *error)
@@ -53,8 +53,7 @@ static int program(const struct run_args *run, struct span *out, struct error *e
     }
     LOG('I', "Reading pte model from file %s", run->program);
     int code = read_whole(run->program, __program_start, room, &size, error);
-    uint32_t took = size < room ? size : room;
-    program_peak = took > program_peak ? took : program_peak;
+    program_size = size < room ? size : room;
     if (code != STATUS_OK) {
         return code;
     }
@@ -109,7 +108,8 @@ static void finish(const struct run_args *run, const struct plan *plan)
 
 static void forget(void)
 {
-    fill_bytes(__program_start, 0, program_peak);
+    fill_bytes(__program_start, 0, program_size);
+    program_size = 0;
 }
 
 const struct transport transport_files = {program, input_count, input, output, output_name, finish, forget};
