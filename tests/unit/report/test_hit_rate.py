@@ -34,3 +34,12 @@ def test_every_report_says_what_came_from_the_cache(make_record: MakeRecord, tmp
 def test_nothing_is_said_where_no_program_was_needed(make_record: MakeRecord) -> None:
     assert terminal.from_cache([make_record("acos")]) == ""
     assert "programs" not in markdown([make_record("acos")])
+
+
+def test_the_seconds_of_all_cases_are_summed_by_what_they_went_to(make_record: MakeRecord) -> None:
+    records = [
+        replace(make_record("acos"), seconds={"lower": 8.06, "boot": 1.0, "judge": 0.01}),
+        replace(make_record("asin"), seconds={"lower": 0.0, "boot": 0.5, "references": 0.2, "unknown": 9.0}),
+    ]
+    assert terminal.time_spent(records) == "waiting for programs 8.1 s, boots 1.5 s, references 0.2 s"
+    assert terminal.time_spent([]) == ""

@@ -1,0 +1,162 @@
+"""Work that the compile child spares: the answers and the programs are those of a lowering that spares nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.unit.conftest import Programs
+
+from corstone.lowering.edge_table import blocks
+
+pytest.importorskip("executorch", reason="ExecuTorch is not installed")
+
+TABLE = """# executorch/exir/dialects/edge, a table
+- func: aten::add
+  inherits: aten::add.Tensor
+  type_alias:
+    T0: [Float, Half]
+  type_constraint:
+  - self: T0
+    __ret_0: T0
+
+- func: aten::neg
+  inherits: aten::neg
+  type_alias:
+    T0: [Int]
+"""
+
+
+class Parser:
+    """Stands for a YAML parser; keeps what it was given."""
+
+    def __init__(self) -> None:
+        self.given: list[str] = []
+
+    def __call__(self, text: str) -> list[dict[str, object]]:
+        self.given.append(text)
+        return [{"inherits": "x", "type_alias": {"T0": ["Int"]}}]
+
+
+def test_a_block_is_parsed_when_it_is_asked_for_and_once() -> None:
+    parser = Parser()
+    found = blocks(TABLE, parser)
+    assert found is not None
+    assert [block["inherits"] for block in found] == ["aten::add.Tensor", "aten::neg"]
+    assert parser.given == []
+    assert found[1]["type_alias"] == found[1]["type_alias"] == {"T0": ["Int"]}
+    assert parser.given == ["- func: aten::neg\n  inherits: aten::neg\n  type_alias:\n    T0: [Int]\n"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a: 1\n",
+        "first: 1\n" + TABLE,
+        TABLE.replace("T0: [Int]", "T0: &a [Int]"),
+        TABLE.replace("T0: [Int]", "T0: |\n      Int"),
+        TABLE.replace("  inherits: aten::neg\n", ""),
+        TABLE.replace("  inherits: aten::neg\n", "  inherits: aten::neg\n  inherits: aten::abs\n"),
+        TABLE.replace("aten::neg\n  type", '"aten::neg"\n  type'),
+    ],
+)
+def test_anything_else_is_left_to_the_parser(text: str) -> None:
+    assert blocks(text, Parser()) is None
+
+
+TABLES = """
+from importlib import resources
+import executorch.exir.dialects.edge as edge
+from ruamel.yaml import YAML
+from corstone.lowering.edge_table import blocks
+
+text = (resources.files(edge) / "edge.yaml").read_text()
+parse = lambda text: YAML(typ="safe").load(text)
+found = blocks(text, parse)
+assert found is not None, "ExecuTorch's table is not cut into blocks any more"
+assert [dict(block) for block in found] == parse(text)
+"""
+
+OPERATORS = """
+import torch
+import torch._export.utils as utils
+import torch.export.exported_program as programs
+import executorch.exir
+from corstone.lowering.replacing import is_known
+
+ask, override = utils._collect_all_valid_cia_ops, programs._override_composite_implicit_decomp
+from corstone.lowering import composites
+assert is_known(ask, composites._QUESTION_READ) and is_known(override, composites._OVERRIDE_READ), "not spared"
+composites.remember_composite_operators()
+memory, at_once = utils._collect_all_valid_cia_ops, programs._override_composite_implicit_decomp
+assert memory is not ask and at_once is not override
+
+assert memory() == ask()
+# Another namespace, as a lowering makes one, an operator more in it, and its end.
+library = torch.library.Library("corstone_test", "DEF")
+for name in ("one", "two"):
+    library.define(f"{name}(Tensor x) -> Tensor")
+    library.impl(name, lambda x: x + 1, "CompositeImplicitAutograd")
+    getattr(torch.ops.corstone_test, name).default
+    assert memory() == ask()
+    assert any("corstone_test" in str(op) for op in memory())
+
+def tables(override):
+    with override({op: utils._special_op_to_preserve_cia for op in sorted(ask(), key=str)}):
+        return {str(op): set(op.py_kernels) for op in ask()}
+
+def now():
+    return {str(op): dict(op.py_kernels) for op in ask()}
+
+before = now()
+assert tables(override) == tables(at_once) == tables(at_once)
+assert now() == before
+composite = torch._C.DispatchKey.CompositeImplicitAutograd
+op = torch.ops.aten.silu.default if torch.ops.aten.silu.default in ask() else sorted(ask(), key=str)[0]
+with at_once({op: "outer"}):
+    with at_once({op: "inner"}):
+        assert op.py_kernels[composite] == "inner"
+    assert op.py_kernels[composite] == "outer"
+assert now() == before
+"""
+
+# The stages by themselves: nothing is replaced, nothing remembered, and ordinary imports.
+PLAIN = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+import torch.export.exported_program as programs
+from corstone.lowering.build import Builder
+from corstone.lowering.lower import program_store
+from corstone.lowering.request import LowerRequest
+from corstone.lowering.stage import Run
+
+*requests, folder = sys.argv[1:]
+for text in requests:
+    source, bits, policy = text.split(",")
+    request = LowerRequest(source, bits=int(bits), policy=policy)
+    ref = request.check()
+    inputs, sets = tuple(request.example_inputs(ref)), tuple(request.calibration_sets(ref))
+    cache = Path(folder) / text
+    made = Builder().build(replace(request, inputs=inputs, calibration=sets), ref, cache, Run(lambda stage: None))
+    print(program_store(cache).path(made["program"]) / "program.pte")
+assert "corstone" not in programs._override_composite_implicit_decomp.__module__, "not plain"
+"""
+
+
+@pytest.mark.parametrize("script", [TABLES, OPERATORS], ids=["edge table", "composite operators"])
+def test_the_answers_are_those_of_torch_and_executorch(script: str) -> None:
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=240)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+
+
+def test_a_program_is_that_of_a_lowering_that_spares_nothing(programs: Programs, tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", PLAIN, "acos,16,fixed", str(tmp_path)], capture_output=True, text=True, timeout=280
+    )
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    (plain,) = (Path(line) for line in ended.stdout.splitlines() if line.endswith(".pte"))
+    assert plain.read_bytes() == programs("acos", 16, "fixed").pte.read_bytes()
