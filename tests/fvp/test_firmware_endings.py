@@ -212,7 +212,17 @@ def test_what_never_ends_is_ended_by_the_limit(inject: Callable[..., Boot], name
 
 
 # Noise that must not turn a good run red.
-HARMLESS = ("error-line", "tag-line", "garbage", "long-line", "nul-bytes", "ansi", "fake-hard-fault", "frame-spoiled")
+HARMLESS = (
+    "poison",
+    "error-line",
+    "tag-line",
+    "garbage",
+    "long-line",
+    "nul-bytes",
+    "ansi",
+    "fake-hard-fault",
+    "frame-spoiled",
+)
 
 
 @pytest.mark.parametrize("name", HARMLESS)
