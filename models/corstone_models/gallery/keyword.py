@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from corstone_models.gallery.seeded import conv, seeded, several, uniform, unseen
+from corstone_models.gallery.seeded import conv, corners, seeded, several, uniform, unseen
 
 FRAMES, FEATURES, WORDS, CHANNELS, BLOCKS = 49, 10, 12, 64, 4
 
@@ -43,8 +43,8 @@ def example_inputs() -> tuple[torch.Tensor, ...]:
 
 
 def calibration_inputs() -> list[tuple[torch.Tensor, ...]]:
-    """What the observers see."""
-    return several(1, 1, FRAMES, FEATURES)
+    """What the observers see; without the corners one of 64 other inputs went beyond the ranges, and clipped."""
+    return several(1, 1, FRAMES, FEATURES, count=32) + corners(1, 1, FRAMES, FEATURES, count=16)
 
 
 def unseen_inputs(draw: int, count: int) -> list[tuple[torch.Tensor, ...]]:
