@@ -33,6 +33,8 @@ CASES = [
     ("recurrent-cell-short", 16, "ethos-u85-256"),
     ("person-detection-96", 8, "ethos-u55-128"),
 ]
+RUNNERS = {"ethos-u55-128": "corstone-300", "ethos-u85-256": "corstone-320"}
+"""Ours: the 64 inputs share a boot."""
 _SCALE_BYTES = 10
 """A channel's bias, scale and shift; the shift is the last byte."""
 
@@ -44,7 +46,8 @@ def judged(program: Program, source: str, bits: int, folder: Path) -> list[Judge
     budgets = budgets_of(source, bits, "fixed")
     assert budgets, f"{source} has no budget of its own"
     sets = unseen(source, JUDGED)
-    return judge_many(program, sets, exact(network_of(source), sets), folder, budgets, provider="emulator")
+    device = {"provider": "emulator", "runner": RUNNERS[program.target]}
+    return judge_many(program, sets, exact(network_of(source), sets), folder, budgets, **device)
 
 
 @pytest.mark.parametrize(("name", "bits", "target"), CASES)
