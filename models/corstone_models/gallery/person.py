@@ -135,7 +135,7 @@ def trained(size: int) -> MobileNetV2:
 
 def _sets(seed: int, count: int, size: int) -> list[tuple[torch.Tensor, ...]]:
     drawn, _ = pictures(seed, count, size)
-    return [(torch.from_numpy(each[None]),) for each in drawn]
+    return [(torch.from_numpy(each).unsqueeze(0),) for each in drawn]
 
 
 def person_96() -> nn.Module:

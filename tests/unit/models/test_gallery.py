@@ -63,6 +63,13 @@ def test_no_unseen_input_is_a_calibration_input_or_of_another_draw(row: Entry) -
     assert len({b"".join(x.tobytes() for x in one) for one in sets}) == len(sets)
 
 
+@pytest.mark.parametrize("row", LIGHT, ids=lambda row: row.name)
+def test_no_example_has_a_stride_of_nothing(row: Entry) -> None:
+    # A new axis of numpy has stride 0, which ExecuTorch refuses when the program is written.
+    _, inputs = _made(row)
+    assert all(0 not in x.stride() for x in inputs)
+
+
 def test_person_detection_tells_the_drawn_classes_apart_and_is_unsure_of_mixtures() -> None:
     drawn, shares = pictures(5, 32, 96)
     with torch.no_grad():
