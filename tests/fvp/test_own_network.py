@@ -74,3 +74,28 @@ def test_it_can_be_judged_on_its_own_example(tmp_path: Path) -> None:
     # Every code of its range, in any order, is no normal distribution, which is all that calibration saw.
     assert (others.verdict.outcome, others.verdict.cause) == (Outcome.FAILED, Cause.ACCURACY)
     assert "--stimulus example" in others.verdict.hint
+
+
+PERMUTED = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(2, 3, 3)
+
+    def forward(self, x):
+        return self.conv(x).permute(0, 2, 3, 1)
+"""
+
+
+def test_an_output_that_is_permuted_last_is_read_as_the_program_stores_it(tmp_path: Path) -> None:
+    """In the graph it is a view whose memory is in another order; the program writes it in its own."""
+    (tmp_path / "net.py").write_text(PERMUTED)
+    request = CheckRequest(
+        f"{tmp_path / 'net.py'}:Net", target="ethos-u85-256", shapes=((1, 2, 5, 6),), provider="emulator", out=tmp_path
+    )
+    verdict = check_all([request])[0].verdict
+    assert verdict.outcome is Outcome.PASSED, verdict.reason

@@ -91,8 +91,9 @@ def _origins(uses: Sequence[TableUse], rows: Sequence[dict[str, Any]]) -> list[d
     candidates = [row for row in rows if _is_table(row)]
     if len(candidates) == len(uses) and all(_agree(u, r) for u, r in zip(uses, candidates, strict=True)):
         return list(candidates)
-    # Some operators became no table, or several: a constant's name says which operator of its kind it was.
-    return [next(iter(_numbered(use, rows)), None) for use in uses]
+    # Some operators became no table, or several: a constant's name says which operator of its kind it was. An operator
+    # on constants is folded away and leaves a gap in that count, so the one whose table it is comes first.
+    return [next(iter([*_fitting(use, candidates), *_numbered(use, rows)]), None) for use in uses]
 
 
 def _name_and_number(constant: str) -> tuple[str, int] | None:
@@ -106,6 +107,20 @@ def _name_and_number(constant: str) -> tuple[str, int] | None:
 def _agree(use: TableUse, row: dict[str, Any]) -> bool:
     named = _name_and_number(use.constant)
     return named is None or named[0] == _aten_name(str(row["target"]))
+
+
+def _fitting(use: TableUse, candidates: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows of the operator that the constant is named after, whose right entries are these."""
+    named = _name_and_number(use.constant)
+    if named is None:
+        return []
+    alike = [row for row in candidates if _aten_name(str(row["target"])) == named[0]]
+    return [row for row in alike if len(alike) > 1 and _fits(_joined(use, row))]
+
+
+def _fits(use: TableUse) -> bool:
+    known = (ENTRIES_8 if use.bits == 8 else NODES_16) == use.entries.size and use.function is not None
+    return known and bool((np.abs(expected_entries(use) - use.entries) <= 1).all())
 
 
 def _numbered(use: TableUse, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -192,11 +192,18 @@ def _usable(case: _Case, references: Sequence[ReferenceResult]) -> list[Referenc
             Verdict(
                 Outcome.ERROR,
                 Cause.REFERENCE,
-                "there is no exact reference to judge the bits by",
-                hint="give the TOSA graph with the program, or install the reference that the notes name",
+                "there is no exact reference to judge the bits by" + _why_none(references),
+                hint="an operator that stays on the CPU must be one that the references know; a program of yours needs "
+                "its TOSA graph; a reference that is missing can be installed",
             )
         )
     return usable
+
+
+def _why_none(references: Sequence[ReferenceResult]) -> str:
+    """What the independent model says of itself, else the first that has a reason."""
+    reasons = {r.name: r.message.splitlines()[0] for r in references if r.status is Status.UNAVAILABLE and r.message}
+    return f": {reasons.get('tosa') or next(iter(reasons.values()))}" if reasons else ""
 
 
 def _findings(case: _Case, findings: Sequence[GraphFinding]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 
 from corstone.causes import Cause
 from corstone.errors import ConfigError
+from corstone.formats.pte import PteFile, read_pte
 from corstone.lowering import graph, stages
 from corstone.lowering.keys import array_digest, file_sha256, program_key, tool_versions
 from corstone.lowering.lower import EXAMPLES, EXPORTED, PROGRAM, QUANTIZED, program_store
@@ -158,11 +159,12 @@ def _program(
     inputs, outputs = graph.tensor_specs(front.quantized)
     named, _ = graph.tensor_specs(front.exported)
     input_qparams, output_qparams = graph.io_qparams(front.quantized)
+    pte = read_pte(folder / "program.pte")
     return Program(
         pte=folder / "program.pte",
         target=request.target,
-        inputs=tuple(_named(spec, given) for spec, given in zip(inputs, named, strict=True)),
-        outputs=outputs,
+        inputs=_laid_out([_named(spec, given) for spec, given in zip(inputs, named, strict=True)], pte, pte.inputs),
+        outputs=_laid_out(outputs, pte, pte.outputs),
         tosa=tuple(folder / f"delegate-{i}.tosa" for i in range(delegates)),
         input_qparams=input_qparams,
         output_qparams=output_qparams,
@@ -174,6 +176,14 @@ def _program(
         versions=tool_versions(),
         source=ref.text,
     )
+
+
+def _laid_out(specs: Sequence[TensorSpec], pte: PteFile, indices: tuple[int, ...]) -> tuple[TensorSpec, ...]:
+    """In the memory order that the program states: what is a permuted view in the graph is stored as it is there."""
+    stored = pte.specs(indices, "")
+    if [spec.shape for spec in stored] != [spec.shape for spec in specs]:
+        return tuple(specs)
+    return tuple(replace(spec, dim_order=found.dim_order) for spec, found in zip(specs, stored, strict=True))
 
 
 def _named(spec: TensorSpec, given: TensorSpec) -> TensorSpec:
