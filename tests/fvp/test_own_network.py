@@ -99,3 +99,35 @@ def test_an_output_that_is_permuted_last_is_read_as_the_program_stores_it(tmp_pa
     )
     verdict = check_all([request])[0].verdict
     assert verdict.outcome is Outcome.PASSED, verdict.reason
+
+
+SOLID = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv3d(2, 3, (3, 2, 2))
+
+    def forward(self, x):
+        return self.conv(x)
+"""
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_the_planes_of_a_3d_kernel_are_added_up_through_memory(tmp_path: Path, bits: int) -> None:
+    (tmp_path / "net.py").write_text(SOLID)
+    request = CheckRequest(
+        f"{tmp_path / 'net.py'}:Net",
+        bits,
+        target="ethos-u85-256",
+        shapes=((1, 2, 4, 4, 5),),
+        stimulus="random",
+        provider="emulator",
+        out=tmp_path,
+    )
+    verdict = check_all([request])[0].verdict
+    assert verdict.outcome is Outcome.PASSED, verdict.reason
+    assert [c.reference for c in verdict.comparisons if c.exact] == ["tosa"]

@@ -225,7 +225,7 @@ RULES: tuple[Rule, ...] = (
         "The ELF needs memory, a device or a CPU feature that the simulator lacks",
         "boot it on the FVP, or use a runner built for this board",
         says(
-            r"(?i)^(?:Error|Fatal|corstone-emulator)\b.*(?:not an? (?:ARM )?ELF|no memory at|cannot load"
+            r"(?i)^(?:Error|Fatal|corstone-emulator)\b(?!: NPU ).*(?:not an? (?:ARM )?ELF|no memory at|cannot load"
             r"|no vector table|needs (?:memory|a CPU)|outside (?:the )?memory|overlaps|unsupported ELF)",
             "simulator",
         ),

@@ -140,13 +140,15 @@ class _Weighted(Compute):
         first = weights.layouts[0]
         macs = elements * math.prod(window.taps) * first.depth
         read = source.size_bytes + weights.size_bytes + records.size_bytes
-        super().__init__((source,), output, Cost(macs, read, output.size_bytes, elements + first.size))
+        inputs = (source,) if accumulation.loaded is None else (source, accumulation.loaded)
+        super().__init__(inputs, output, Cost(macs, read, output.size_bytes, elements + first.size))
         self.stage = stage
         self.window = window
         self.weights = weights
         self.records = records
         self.most = most
         self.accumulation = accumulation
+        self.in_place = accumulation.loaded
         self._finisher: tuple[object, tuple[bytes, ...], _Finisher] | None = None
 
     def run(self, machine: Machine, pointers: list[int]) -> Array | None:
@@ -165,14 +167,15 @@ class _Weighted(Compute):
         for rows, sums in self.sums(source.load(machine, pointers), source.zero_point, weights):
             out[rows] = sums
         out -= source.zero_point * weights.column
-        if self.accumulation.keep:
-            out += self.accumulation.before(machine, self.output.shape)
+        before = self.accumulation.before(machine, pointers, self.output.shape)
+        if before is not None:
+            out += before
         check_accumulator(out, self.most)
         return out
 
     def compute(self, machine: Machine, pointers: list[int]) -> Array:
         """See ``Compute``."""
-        if self.accumulation.keep:
+        if not self.accumulation.plain:
             channels = self.records.decode(self.records.read(machine, pointers))
             sums = self._accumulated(machine, pointers)
             check_accumulator(sums + channels.bias, self.most)

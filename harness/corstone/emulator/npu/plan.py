@@ -42,10 +42,11 @@ class Compute:
     """A plan that reads inputs, computes one feature map, and stores it. Subclasses give ``compute``.
 
     ``pointwise`` says that element (y, x, c) of the output depends on the same element of its inputs only, so that
-    an output may lie exactly on an input.
+    an output may lie exactly on an input; ``in_place`` is the one input of which that holds.
     """
 
     pointwise = False
+    in_place: Input | None = None
 
     def __init__(self, inputs: Sequence[Input], output: Output, cost: Cost) -> None:
         self.inputs = tuple(inputs)
@@ -89,7 +90,8 @@ class Compute:
             read = item.geometry.spans(bases)
             if all(w_end <= r_start or r_end <= w_start for w_start, w_end in written for r_start, r_end in read):
                 continue
-            if self.pointwise and self.output.plain and _same_place(layout, target, item, bases):
+            exactly = self.output.plain and _same_place(layout, target, item, bases)
+            if exactly and (self.pointwise or item is self.in_place):
                 continue
             if _share_bytes(layout, target, item, bases):
                 raise NpuError("overlap", f"the OFM at {target[0]:#x} overlaps {item.geometry.name} at {bases[0]:#x}")
