@@ -1,7 +1,9 @@
-"""What tests ask of processes by their number: whether one is alive, or ends soon."""
+"""What tests ask of processes, and do to them: whether one is alive, or ends soon; killing a boot in its middle."""
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -33,3 +35,25 @@ def below(process: int) -> list[int]:
     for above in found:
         found += [pid for pid, parent in parents.items() if parent == above]
     return found[1:]
+
+
+def kill_qemu_at(run: int, log: Path, seconds: float = 30.0) -> None:
+    """Kill the simulator below this process once the console ``log`` of a shared boot is at that run."""
+    end = time.monotonic() + seconds
+    simulators: list[int] = []
+    while time.monotonic() < end:
+        # Going through all processes takes as long as some runs do, so it is done before.
+        simulators = simulators or [pid for pid in below(os.getpid()) if name(pid).startswith("qemu-system")]
+        if simulators and log.exists() and f'"e":"begin","run":{run},'.encode() in log.read_bytes():
+            for pid in simulators:
+                os.kill(pid, signal.SIGKILL)
+            return
+        time.sleep(0.002)
+
+
+def name(pid: int) -> str:
+    """What the kernel calls it; empty when it has ended."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text()
+    except OSError:
+        return ""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.fakes.processes import below
+from tests.fakes.processes import kill_qemu_at
 
 from corstone.boards import BootRequest, boot
 from corstone.boards.many import boot_many
@@ -55,17 +52,6 @@ def test_a_set_that_does_not_fit_is_refused_before_anything_starts(tmp_path: Pat
     with pytest.raises(ConfigError):
         boot_many(request(tmp_path / "many"), [*sets(1), (b"short",)])
     assert not list(tmp_path.glob("many/boot-*.log"))
-
-
-def kill_qemu_at(run: int, log: Path) -> None:
-    """As soon as a boot is at that run."""
-    for _ in range(3000):
-        if log.exists() and f'"e":"begin","run":{run},'.encode() in log.read_bytes():
-            for pid in below(os.getpid()):
-                if "qemu-system" in Path(f"/proc/{pid}/comm").read_text():
-                    os.kill(pid, signal.SIGKILL)
-            return
-        time.sleep(0.002)
 
 
 def test_a_boot_that_is_killed_costs_one_set(tmp_path: Path) -> None:

@@ -129,9 +129,7 @@ def with_random(inputs: tuple[Array, ...]) -> tuple[tuple[Array, ...], ...]:
     network answers to anything else.
     """
     rng = np.random.default_rng(1)
-    sets = [
-        tuple(rng.uniform(-1, 1, (*x.shape, 1)).astype(np.float32)[..., 0] for x in inputs) for _ in range(RANDOM_SETS)
-    ]
+    sets = [tuple(np.asarray(rng.uniform(-1, 1, x.shape), np.float32) for x in inputs) for _ in range(RANDOM_SETS)]
     return (inputs, *sets)
 
 
