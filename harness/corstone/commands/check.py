@@ -53,7 +53,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="NAME",
         help="references beside table, tosa, float and fake-quantized: vgf",
     )
-    parser.add_argument("--stimulus", default="", help="inputs by name (default: codes, every input code)")
+    parser.add_argument("--stimulus", default="", help="codes (default: every input code), example, random, ramp, ...")
     options.add_inputs(parser, "raw inputs of your own as the stimulus, in the network's order")
     parser.add_argument("--seed", type=int, default=0, help="of random inputs (default: 0)")
     parser.add_argument(
