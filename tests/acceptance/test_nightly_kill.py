@@ -45,7 +45,9 @@ def wait_for_starts(folder: Path, count: int) -> None:
 @pytest.mark.parametrize("moment", range(10))
 def test_merged_counts_agree_after_kill_9(tmp_path: Path, who: str, moment: int) -> None:
     rng = random.Random(f"{who}-{moment}")
-    after, delay_s = rng.randint(1, TESTS - 8), rng.random() * 0.03
+    # Near the end xdist has told every worker to stop, and what a dead one still had goes to nobody: they stay not run.
+    last = TESTS - 20 if who == "worker" else TESTS - 8
+    after, delay_s = rng.randint(1, last), rng.random() * 0.03
     folder = project.write_project(tmp_path / "p", SOURCE)
     ledgers = folder / "ledgers"
     ledgers.mkdir()
