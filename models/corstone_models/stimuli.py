@@ -7,6 +7,7 @@ one run that most cases take, spread over the whole stimulus. ``upstream`` is Ex
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import zlib
 from collections.abc import Callable, Mapping
@@ -28,10 +29,14 @@ _SYMMETRIC = Domain(-1.0, 1.0)
 
 @dataclass(frozen=True)
 class _Want:
-    """What a maker is asked for: values for one float input of ``count`` elements."""
+    """What a maker is asked for: values for one float input of ``count`` elements, inside ``domain``.
+
+    ``declared`` is the operator's whole domain; ``domain`` is the part of it that has ends.
+    """
 
     qparams: QParams | None
     domain: Domain
+    declared: Domain
     count: int
     rng: np.random.Generator
 
@@ -94,7 +99,14 @@ def _outside(want: _Want) -> Float32:
     lo, hi = np.float32(want.domain.lo), np.float32(want.domain.hi)
     near = [np.nextafter(lo, np.float32(-np.inf)), np.nextafter(hi, np.float32(np.inf))]
     far = [lo * 1.01, hi * 1.01, lo * 2, hi * 2, -1e10, 1e10]
-    return np.array([*near, *far], np.float32)
+    values = np.array([*near, *far], np.float32)
+    values = np.asarray(values[~want.declared.holds(values)])
+    if not values.size:
+        raise ConfigError(
+            f"the stimulus 'outside' needs a domain with an end, and this network's is {want.declared}",
+            hint="use --stimulus edges for the ends of its calibrated range",
+        )
+    return values
 
 
 _MAKERS: Mapping[str, Callable[[_Want], Float32]] = {
@@ -167,10 +179,19 @@ def _of_input(
     dtype = np.dtype(spec.dtype)
     if dtype.kind != "f":
         return _of_integers(name, spec, rng)
-    if domain is None and qparams is not None:
+    reach = _SYMMETRIC
+    if qparams is not None:
         values = code_values(qparams)
-        domain = Domain(float(values[0]), float(values[-1]))
-    return _MAKERS[name](_Want(qparams, domain or _SYMMETRIC, spec.count, rng)).astype(dtype)
+        reach = Domain(float(values[0]), float(values[-1]))
+    declared = domain or reach
+    return _MAKERS[name](_Want(qparams, _bounded(declared, reach), declared, spec.count, rng)).astype(dtype)
+
+
+def _bounded(domain: Domain, reach: Domain) -> Domain:
+    """The domain with ``reach``'s ends where it has none of its own: nothing beyond calibration is asked for there."""
+    lo = domain.lo if math.isfinite(domain.lo) else min(reach.lo, domain.hi - 1)
+    hi = domain.hi if math.isfinite(domain.hi) else max(reach.hi, lo + 1)
+    return dataclasses.replace(domain, lo=lo, hi=hi)
 
 
 def _of_integers(name: str, spec: TensorSpec, rng: np.random.Generator) -> Array:

@@ -63,6 +63,21 @@ def test_stimuli_that_stay_inside(net: str, name: str) -> None:
     assert domain.holds(x).all()
 
 
+@pytest.mark.parametrize("name", ["ramp", "random", "edges"])
+@pytest.mark.parametrize("net", ["log", "acosh", "sqrt", "log1p"])
+@pytest.mark.parametrize("qparams", [QParams(0.016, -128, -128, 127, "int8"), None])
+def test_a_domain_without_an_end_is_asked_as_far_as_the_program_was_calibrated(
+    net: str, name: str, qparams: QParams | None
+) -> None:
+    domain = network(net).domain
+    assert np.isinf(domain.hi)
+    (x,) = stimulus(name, program((64,), qparams), domain=domain)
+    assert domain.holds(x).all()
+    assert np.isfinite(x).all()
+    highest = max(1.0, domain.lo + 1) if qparams is None else code_values(qparams)[-1]
+    assert highest / 2 < x.max() <= highest
+
+
 def test_edges_hold_the_ends_zero_and_their_neighbours() -> None:
     domain = network("asin").domain
     values = set(np.concatenate([x for (x,) in stimulus_sets("edges", program((8,)), domain=domain)]).tolist())
@@ -80,6 +95,15 @@ def test_outside_is_outside_and_finite() -> None:
     values = np.concatenate([x for (x,) in sets])
     assert not domain.holds(values).any()
     assert np.isfinite(values).all()
+
+
+def test_outside_of_a_domain_without_an_end_leaves_that_side_out() -> None:
+    domain = network("log1p").domain
+    values = np.concatenate([x for (x,) in stimulus_sets("outside", program((4,)), domain=domain)])
+    assert not domain.holds(values).any()
+    assert np.isfinite(values).all()
+    with pytest.raises(ConfigError, match="domain with an end"):
+        stimulus("outside", program((4,)), domain=Domain())
 
 
 def test_seeds() -> None:
