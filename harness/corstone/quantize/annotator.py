@@ -28,8 +28,8 @@ from torchao.quantization.pt2e.quantizer import (
 from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 
 from corstone.quantize.domain_observer import derived_spec, restricted
-from corstone.quantize.operators import OPERATORS, FixedInput
-from corstone.quantize.policies import Policy, input_parameters, output_scale, policy
+from corstone.quantize.operators import OPERATORS, FixedQParams
+from corstone.quantize.policies import Policy, input_parameters, output_parameters, policy
 
 _NAME_OF_TARGET: dict[Any, str] = {getattr(torch.ops.aten, name).default: name for name in OPERATORS}
 
@@ -87,10 +87,10 @@ class DomainQuantizer(Quantizer, QuantizerReporterUser):
     def _output_spec(self, name: str, node: Any) -> Any:
         # Inside a network the next operator observes the same edge, and another scale would cost a RESCALE.
         observed = self.config.get_output_act_qspec(node)
-        scale = output_scale(name, self.policy)
-        if scale is None or any(user.op != "output" for user in node.users):
+        stated = output_parameters(name, self.bits, self.policy)
+        if stated is None or any(user.op != "output" for user in node.users):
             return observed
-        return _fixed_spec(FixedInput(scale), observed)
+        return _fixed_spec(stated, observed)
 
     def _annotate_results(self, model: Any) -> None:
         """Results of our operators leave the graph as they are, where a scale was stated for them."""
@@ -128,11 +128,11 @@ class DomainQuantizer(Quantizer, QuantizerReporterUser):
             _mark(source, {}, qspec)
 
 
-def _fixed_spec(stated: FixedInput, activation: Any) -> Any:
+def _fixed_spec(stated: FixedQParams, activation: Any) -> Any:
     return FixedQParamsQuantizationSpec(
         dtype=activation.dtype,
         scale=stated.scale,
-        zero_point=0,
+        zero_point=stated.zero_point,
         quant_min=activation.quant_min if stated.qmin is None else stated.qmin,
         quant_max=activation.quant_max if stated.qmax is None else stated.qmax,
         qscheme=activation.qscheme,

@@ -2,8 +2,8 @@
 
 ``observer``    the observed range, as before ExecuTorch's pull request 18288; can reach outside the domain
 ``fixed``       stated in advance, the domain's span over 2^bits; for all but acos, asin and atanh derived (``derived``)
-``edge_exact``  int8 only: the ends of the domain and 0 are codes
-``segmented``   int16 only: the ends and 0 are codes, and steep operators become tables that follow them (``segments``)
+``edge_exact``  int8 only: the ends of the domain and 0 are codes, and so are the answers there
+``segmented``   int16 only: the same, and steep operators become tables that follow them (``segments``)
 ``upstream``    ExecuTorch's own annotator, untouched
 
 Operators without a restricted domain are ExecuTorch's in every policy; ``segmented`` observes their ranges whole, where
@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from corstone.causes import Cause
 from corstone.errors import ConfigError
-from corstone.quantize.operators import OPERATORS, FixedInput, check_bits, operator
+from corstone.quantize.operators import OPERATORS, FixedQParams, check_bits, operator
 
 # ExecuTorch's default of 2^-12 for 16a8w is coarser than the scale of [-1, 1] in 16 bits, 2^-15: observers would be
 # clamped to it. Its own operator tests pass this value, too. For int8 it is the default.
@@ -71,7 +71,7 @@ def policy(name: str, bits: int) -> Policy:
     return chosen
 
 
-def input_parameters(op: str, bits: int, chosen: Policy) -> FixedInput | None:
+def input_parameters(op: str, bits: int, chosen: Policy) -> FixedQParams | None:
     """The stated input parameters of operator ``op``; None where the policy observes instead.
 
     Raises
@@ -87,20 +87,21 @@ def input_parameters(op: str, bits: int, chosen: Policy) -> FixedInput | None:
     return row.edge_exact[bits] if chosen is Policy.EDGE_EXACT else row.fixed[bits]
 
 
-def output_scale(op: str, chosen: Policy) -> float | None:
-    """The stated output scale (zero point 0) of operator ``op``; None where the policy observes it.
+def output_parameters(op: str, bits: int, chosen: Policy) -> FixedQParams | None:
+    """The stated output parameters of operator ``op``; None where the policy observes instead.
 
     Raises
     ------
-    ConfigError: unknown operator.
+    ConfigError: unknown operator, width, or combination.
     """
-    return operator(op).output_scale if chosen is Policy.SEGMENTED else None
+    row = operator(op)
+    return row.output[bits] if policy(chosen, bits) in (Policy.EDGE_EXACT, Policy.SEGMENTED) else None
 
 
 def fingerprint(chosen: Policy, bits: int) -> str:
     """All numbers the policy decides, as text: part of a cache key, so that another scale is another program."""
     rows = (f"{name}:{input_parameters(name, bits, chosen)!r}" for name in sorted(OPERATORS))
-    planner = f"/derived={DERIVED}" if chosen in (Policy.FIXED, Policy.EDGE_EXACT) else ""
-    if chosen is Policy.SEGMENTED:
-        planner = f"/segments={PLANNER}/" + ",".join(f"{output_scale(name, chosen)!r}" for name in sorted(OPERATORS))
-    return f"{chosen.value}/{bits}/eps={OBSERVER_EPS!r}{planner}/" + ";".join(rows)
+    outputs = (f"{name}:{output_parameters(name, bits, chosen)!r}" for name in sorted(OPERATORS))
+    derived = f"/derived={DERIVED}" if chosen in (Policy.FIXED, Policy.EDGE_EXACT) else ""
+    planner = f"/segments={PLANNER}" if chosen is Policy.SEGMENTED else ""
+    return f"{chosen.value}/{bits}/eps={OBSERVER_EPS!r}{derived}{planner}/" + ";".join(rows) + "/" + ";".join(outputs)

@@ -42,8 +42,12 @@ def answer(program: Program, x: float) -> float:
         ("acos", 8, "fixed", 1.0, 0.123, 0.0),
         ("asin", 8, "fixed", 1.0, 1.441, 1.571),
         ("atanh", 8, "fixed", 0.999, 2.711, 3.800),
-        ("acos", 8, "edge_exact", -1.0, 3.140, 3.142),
+        ("acos", 8, "edge_exact", -1.0, 3.142, 3.142),
         ("acos", 8, "edge_exact", 1.0, 0.0, 0.0),
+        ("asin", 8, "edge_exact", -1.0, -1.571, -1.571),
+        ("asin", 8, "edge_exact", 1.0, 1.571, 1.571),
+        ("atanh", 8, "edge_exact", -0.999, -3.800, -3.800),
+        ("atanh", 8, "edge_exact", 0.999, 3.800, 3.800),
     ],
 )
 def test_answers_at_the_edge(
@@ -90,6 +94,6 @@ def test_edge_exact_is_within_half_a_step_on_every_code(programs: Programs, netw
     x, y = curve(program)
     taken = program.output_qparams[0]
     assert taken is not None
-    function = {"acos": np.arccos, "asin": np.arcsin, "atanh": np.arctanh}[network]
-    ends = (np.array([taken.qmin, taken.qmax]) - taken.zero_point) * taken.scale
-    assert (np.abs(y - np.clip(function(x), *ends)) / taken.scale).max() < 0.51
+    exact = {"acos": np.arccos, "asin": np.arcsin, "atanh": np.arctanh}[network](x)
+    # Tables are made in float32: a step's half is not cut to the last digit.
+    assert (np.abs(y - exact) / taken.scale).max() < 0.5001
