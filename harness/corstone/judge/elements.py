@@ -33,13 +33,22 @@ def input_view(inputs: list[Array], qparams: QParams | None, count: int) -> Inpu
     They correspond when there is one input with as many elements: the judge cannot see more from outside, so a
     network that permutes its elements shows inputs by position.
     """
-    if len(inputs) != 1 or inputs[0].size != count or inputs[0].dtype.kind not in "fiu":
+    if not corresponds(inputs, count):
         return None
     flat = inputs[0].reshape(-1)
-    values = real_values(flat, qparams)
+    return InputView(real_values(flat, qparams), input_codes(flat, qparams))
+
+
+def corresponds(inputs: list[Array], count: int) -> bool:
+    """Whether there is one input with an element for each of ``count`` (see ``input_view``)."""
+    return len(inputs) == 1 and inputs[0].size == count and inputs[0].dtype.kind in "fiu"
+
+
+def input_codes(flat: Array, qparams: QParams | None) -> npt.NDArray[np.int64] | None:
+    """The input's codes, [N]; None where it has none."""
     if flat.dtype.kind in "iu":
-        return InputView(values, flat.astype(np.int64))
-    return InputView(values, None if qparams is None else quantize(flat, qparams))
+        return flat.astype(np.int64)
+    return None if qparams is None else quantize(flat, qparams)
 
 
 def worst_elements(

@@ -70,16 +70,26 @@ def load_references(folder: Path) -> tuple[ReferenceResult, ...]:
 
     Names are taken inside the folder only: a capture that was sent by somebody else cannot point elsewhere.
     """
-    path = folder / "references.json"
-    if not path.exists():
-        return ()
     return tuple(
         ReferenceResult(
             name=str(entry["name"]),
-            outputs=tuple(np.load(folder / Path(name).name, allow_pickle=False) for name in entry["files"]),
+            outputs=tuple(np.load(file, allow_pickle=False) for file in files),
             status=Status(entry["status"]),
             message=str(entry["message"]),
             version=str(entry.get("version", "")),
         )
-        for entry in json.loads(path.read_text())["references"]
+        for entry, files in _entries(folder)
     )
+
+
+def reference_files(folder: Path) -> dict[str, tuple[Path, ...]]:
+    """The file of each output (``.npy``) by the reference's name, for a reader that does not need all of them."""
+    return {str(entry["name"]): files for entry, files in _entries(folder)}
+
+
+def _entries(folder: Path) -> list[tuple[dict[str, Any], tuple[Path, ...]]]:
+    try:
+        text = (folder / "references.json").read_text()
+    except FileNotFoundError:
+        return []
+    return [(e, tuple(folder / Path(name).name for name in e["files"])) for e in json.loads(text)["references"]]

@@ -2,7 +2,8 @@
 
 The list is drawn from a small table in the page; what is behind a case lies compressed, one line a case, and is
 unpacked when it is opened, so that 3,000 cases open at once. ``html_data`` says what is shown, ``html_curve`` what is
-drawn, ``html_assets`` how. Without JavaScript the page still has a table of all verdicts.
+drawn, ``html_pack`` and ``html_share`` how it is packed, and by whom, ``html_assets`` how it looks. Without JavaScript
+the page still has a table of all verdicts.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ import hashlib
 import json
 import os
 import time
-import zlib
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, TextIO
 
 from corstone import __version__
-from corstone.report import html_data, terminal
+from corstone.report import html_data, html_share, terminal
 from corstone.report.html_curve import detail_for
 from corstone.report.record import CaseRecord
 
@@ -54,7 +54,7 @@ def write_html(path: Path, records: Sequence[CaseRecord], *, title: str = "Corst
 
 
 def write_entries(path: Path, entries: Sequence[Entry], head: dict[str, Any], table: str) -> None:
-    """The page of any entries in the order given: a row each, and what makes its detail when the time comes.
+    """The page of any entries in the order given: a row each, and what makes its detail (see ``html_share``).
 
     Parameters
     ----------
@@ -98,16 +98,10 @@ def _page(out: TextIO, entries: Sequence[Entry], head: dict[str, Any], table: st
     out.write(f'<script type="application/json" id="index">{_json(index)}</script>\n')
     # One line a case; base64 holds nothing that could end the element.
     out.write('<script type="text/plain" id="details">')
-    out.writelines(_packed(detail()) + "\n" for _, detail in entries)
+    out.writelines(line + "\n" for line in html_share.lines([detail for _, detail in entries]))
     out.write(f"</script>\n<script>{script}</script></body></html>\n")
 
 
 def _json(data: Any) -> str:
     """JSON that cannot end its element."""
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-
-
-def _packed(data: dict[str, Any]) -> str:
-    packer = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS)
-    raw = json.dumps(data, separators=(",", ":"), allow_nan=False).encode()
-    return base64.b64encode(packer.compress(raw) + packer.flush()).decode()

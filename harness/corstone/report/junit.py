@@ -136,9 +136,7 @@ def write_cases(
     suite = junitparser.TestSuite(name)
     for fact, value in [*facts, *_common_versions(cases)]:
         suite.add_property(xml_safe(fact), xml_safe(value))
-    for case in cases:
-        suite.add_testcase(_element(case))
-    suite.update_statistics()
+    suite.add_testcases([_element(case) for case in cases])  # at once: each time it counts all of them
     document = junitparser.JUnitXml("corstone")
     document.add_testsuite(suite)
     document.update_statistics()

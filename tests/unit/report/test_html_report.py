@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
-import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import pytest
 from corstone.causes import Outcome
 from corstone.report import html_curve, html_data
 from corstone.report.html_curve import Detail, curve, detail_for
+from corstone.report.html_pack import unpack
 from corstone.report.html_report import write_html
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u202eevil\x1b[31m"
@@ -25,7 +24,7 @@ def read_page(path: Path) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
     text = path.read_text(encoding="utf-8")
     index = json.loads(text.split('id="index">', 1)[1].split("</script>", 1)[0])
     lines = text.split('id="details">', 1)[1].split("</script>", 1)[0].split()
-    details = [json.loads(zlib.decompress(base64.b64decode(line), -zlib.MAX_WBITS)) for line in lines]
+    details = [unpack(line) for line in lines]
     return text, index, details
 
 

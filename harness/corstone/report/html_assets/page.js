@@ -101,14 +101,27 @@
   function mark() {
     Array.prototype.forEach.call(document.querySelectorAll("#rows a"), function (a) { if (+a.dataset.i === at) a.setAttribute("aria-current", "true"); else a.removeAttribute("aria-current"); });
   }
+  // JSON, a NUL, then all series: the first bytes of each float32, the second ones and so on (html_pack.py).
+  function unpack(raw) {
+    var end = raw.indexOf(0), planes = raw.subarray(end + 1), count = planes.length / 4, bytes = new DataView(new ArrayBuffer(planes.length));
+    for (var k = 0; k < 4; k++) for (var n = 0; n < count; n++) bytes.setUint8(4 * n + k, planes[k * count + n]);
+    return JSON.parse(new TextDecoder().decode(raw.subarray(0, end)), function (name, value) {
+      if (!value || !value.f32) return value;
+      return Array.from({ length: value.f32[1] }, function (none, n) {
+        var v = bytes.getFloat32(4 * (value.f32[0] + n), true);
+        return isFinite(v) ? v : null;
+      });
+    });
+  }
   function open(i, focus) {
     lines = lines || $("details").textContent.trim().split("\n");
     if (!(i >= 0 && i < lines.length)) return;
     at = i;
     mark();
     var bytes = Uint8Array.from(atob(lines[i]), function (c) { return c.charCodeAt(0); });
-    new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).json().then(function (d) {
+    new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).arrayBuffer().then(function (raw) {
       if (at !== i) return;
+      var d = unpack(new Uint8Array(raw));
       Case.render($("case"), cases[i], d);
       $("case").scrollTop = 0;
       $("case").dataset.shown = i;
