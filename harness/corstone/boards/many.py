@@ -8,6 +8,7 @@ get one boot for each.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -54,10 +55,12 @@ def boot_many(request: BootRequest, sets: Sequence[tuple[bytes, ...]]) -> list[C
     return [_settled(job, capture) for job, capture in zip(jobs, captures, strict=True)]
 
 
-def boot_programs(requests: Sequence[BootRequest], folder: Path, most: int = MOST) -> list[Capture | HarnessError]:
+def boot_programs(
+    requests: Sequence[BootRequest], folder: Path, most: int = MOST, *, name: str = "boot"
+) -> list[Capture | HarnessError]:
     """Boot different programs, each with its own folder; those that can share boots do, ``most`` to one.
 
-    ``folder`` gets ``boot-<n>.log``, the consoles of shared boots. A request that does not hold is the error in its
+    ``folder`` gets ``<name>-<n>.log``, the consoles of shared boots. A request that does not hold is the error in its
     place, and no other suffers from it. What a capture says is what a boot of its own says, but for its times, the
     command and ``evidence["shared boot"]``.
 
@@ -80,13 +83,14 @@ def boot_programs(requests: Sequence[BootRequest], folder: Path, most: int = MOS
         else:
             groups.setdefault(_alike(index, jobs[index]), []).append(index)
     folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.glob("boot-*.log"):
-        path.unlink()
+    for path in folder.iterdir():
+        if re.fullmatch(rf"{re.escape(name)}-\d+\.log", path.name):
+            path.unlink()
     number = 0
     for group in groups.values():
         for start in range(0, len(group), max(1, most)):
             these = group[start : start + max(1, most)]
-            captures = _together([jobs[i] for i in these], folder / f"boot-{number}.log")
+            captures = _together([jobs[i] for i in these], folder / f"{name}-{number}.log")
             for index, capture in zip(these, captures, strict=True):
                 results[index] = capture
             number += 1

@@ -102,6 +102,11 @@ class Lowering:
             assert self._broken is not None
             raise self._broken
 
+    def is_there(self, index: int) -> bool:
+        """Whether ``result`` would answer at once."""
+        with self._news:
+            return index in self._results
+
     def origin(self, index: int) -> str:
         """Where a program came from: ``compiled`` now, or ``cache``."""
         return "compiled" if index in self._made else "cache"

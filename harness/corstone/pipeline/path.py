@@ -16,6 +16,7 @@ from corstone.pipeline.calibration import read_calibration, write_calibration
 from corstone.pipeline.inputs import arrays_of, domain_of, read_inputs, stimulus_of
 from corstone.pipeline.records import failed, finish, record_of
 from corstone.pipeline.request import CheckRequest
+from corstone.pipeline.together import Booted, boot_cases, neighbours
 from corstone.report.record import CaseRecord
 from corstone.targets import HOST_TARGETS
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from corstone.boards import BootRequest, Deadlines
     from corstone.capture import Capture
-    from corstone.lowering import LowerRequest
+    from corstone.lowering import Lowering, LowerRequest
     from corstone.program import Program
 
     Array = npt.NDArray[np.generic]
@@ -97,27 +98,53 @@ def check_one(request: CheckRequest, progress: Progress | None = None) -> CaseRe
 
 
 def check_all(requests: Sequence[CheckRequest], progress: Progress | None = None) -> list[CaseRecord]:
-    """Several cases, booted and judged in turn; what is not in the cache is compiled meanwhile."""
+    """Several cases, booted and judged in turn; what is not in the cache is compiled meanwhile.
+
+    With a runner that takes several runs a boot, cases whose programs are there share boots (``pipeline.together``).
+    """
     from corstone.lowering import Lowering
 
     say = progress or (lambda _case, _what: None)
     for request in requests:
         say(request.case_id, "lower")
     began = time.monotonic()
-    records = []
+    records: list[CaseRecord] = []
     with Lowering([lower_request(r) for r in requests]) as lowering:
-        for i, request in enumerate(requests):
-            program = lowering.result(i)
+        while len(records) < len(requests):
+            first = len(records)
+            lowering.result(first)
             # How long this case waited for its program: a compilation beside an earlier case's boot costs it nothing.
-            seconds = {"lower": time.monotonic() - began}
-            if isinstance(program, HarnessError):
-                record = failed(request, program)
-            else:
-                record = replace(_run_case(request, program, seconds, say), program=lowering.origin(i))
-            records.append(finish(request, record, seconds))
-            say(request.case_id, str(record.verdict.outcome))
+            waited = time.monotonic() - began
+            these = neighbours(requests, lowering, first)
+            booted = _boot_together(requests, lowering, these, say)
+            for i in these:
+                request, program = requests[i], lowering.result(i)
+                seconds = {"lower": waited if i == first else 0.0}
+                if isinstance(program, HarnessError):
+                    record = failed(request, program)
+                else:
+                    record = _run_case(request, program, seconds, say, booted.get(i))
+                    record = replace(record, program=lowering.origin(i))
+                records.append(finish(request, record, seconds))
+                say(request.case_id, str(record.verdict.outcome))
             began = time.monotonic()
     return records
+
+
+def _boot_together(
+    requests: Sequence[CheckRequest], lowering: Lowering, these: range, say: Progress
+) -> dict[int, Booted]:
+    """Cases that shared boots, by their place; none where a case is alone."""
+    cases = {i: program for i in these if not isinstance(program := lowering.result(i), HarnessError)}
+    if len(cases) < 2:
+        return {}
+    try:
+        (requests[these[0]].out / "boots").mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return {}  # each case says so of its own folder
+    for i in cases:
+        say(requests[i].case_id, "boot")
+    return dict(zip(cases, boot_cases([(requests[i], cases[i]) for i in cases], _boot_request), strict=True))
 
 
 def lower_request(request: CheckRequest) -> LowerRequest:
@@ -137,7 +164,9 @@ def lower_request(request: CheckRequest) -> LowerRequest:
     )
 
 
-def _run_case(request: CheckRequest, program: Program, seconds: dict[str, float], say: Progress) -> CaseRecord:
+def _run_case(
+    request: CheckRequest, program: Program, seconds: dict[str, float], say: Progress, booted: Booted | None
+) -> CaseRecord:
     from corstone.accuracy.guard import broken_tables
     from corstone.judge.bound import bound_of
     from corstone.judge.stored import Question, judge_folder, store
@@ -147,11 +176,17 @@ def _run_case(request: CheckRequest, program: Program, seconds: dict[str, float]
     clock = _Clock(seconds)
     capture = None
     try:
-        inputs = stimulus_of(request, program)
-        clock.lap("stimulus")
-        say(request.case_id, "boot")
-        capture = _execute(request, program, inputs, folder)
-        clock.lap("boot")
+        if booted is None:
+            inputs = stimulus_of(request, program)
+            clock.lap("stimulus")
+            say(request.case_id, "boot")
+            capture = _execute(request, program, inputs, folder)
+            clock.lap("boot")
+        else:
+            seconds |= booted.seconds
+            if isinstance(booted.capture, HarnessError):
+                raise booted.capture
+            inputs, capture = booted.inputs, booted.capture
         say(request.case_id, "judge")
         answers = list(references(program, inputs, _references(request)).values())
         clock.lap("references")
@@ -175,22 +210,26 @@ def _execute(request: CheckRequest, program: Program, inputs: Sequence[Array], f
         from corstone.reference.host import run_host
 
         return run_host(program, inputs, folder)
-    from corstone.boards import BootRequest, boot
+    from corstone.boards import boot
 
-    return boot(
-        BootRequest(
-            program=program,
-            inputs=tuple(x.tobytes() for x in inputs),
-            folder=folder,
-            board=request.board,
-            provider=request.provider,
-            fvp_dir=request.fvp_dir,
-            require_fvp=request.require_fvp,
-            runner=request.runner,
-            runner_elf=request.runner_elf,
-            deadlines=_deadlines(request, program),
-            trace=request.trace,
-        )
+    return boot(_boot_request(request, program, inputs))
+
+
+def _boot_request(request: CheckRequest, program: Program, inputs: Sequence[Array]) -> BootRequest:
+    from corstone.boards import BootRequest
+
+    return BootRequest(
+        program=program,
+        inputs=tuple(x.tobytes() for x in inputs),
+        folder=request.out / "cases" / request.case_id,
+        board=request.board,
+        provider=request.provider,
+        fvp_dir=request.fvp_dir,
+        require_fvp=request.require_fvp,
+        runner=request.runner,
+        runner_elf=request.runner_elf,
+        deadlines=_deadlines(request, program),
+        trace=request.trace,
     )
 
 

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 from corstone.errors import HarnessError
 from corstone.pipeline.inputs import read_inputs
 from corstone.pipeline.path import bare_request, load_pte
+from corstone.pipeline.together import BOOT
 
 if TYPE_CHECKING:
     from corstone.boards import BootRequest
     from corstone.capture import Capture
-
-BOOT = 32
-"""Programs in one boot unless asked for otherwise: a boot is a small part of the time then, and few to boot again."""
 
 
 @dataclass(frozen=True)
