@@ -68,7 +68,13 @@ ensure_library() {
     ldconfig -p 2>/dev/null | grep -q "$1" || /sbin/ldconfig -p | grep -q "$1" || apt_install "$2" "${@:3}"
 }
 
-pip_install() { "$VENV/bin/python" -m pip install -q --disable-pip-version-check "$@"; }
+# pip_install ARGUMENTS...: of the environment's 16,600 modules a run imports a fifth; Python compiles those and keeps
+# them when it first does. Where it is told to keep nothing, pip compiles all of them now.
+pip_install() {
+    local later=(--no-compile)
+    [ -z "${PYTHONDONTWRITEBYTECODE:-}" ] || later=()
+    "$VENV/bin/python" -m pip install -q --disable-pip-version-check "${later[@]}" "$@"
+}
 
 # torch from the CPU index: the default index has the CUDA build for Linux, several gigabytes that nothing here uses.
 install_torch() {

@@ -65,13 +65,13 @@ def index(content: bytes, kept: str) -> Iterator[tuple[str, list[str]]]:
             thread.join()
 
 
-def set_up(checkout: Path, address: str, cache: Path) -> None:
+def set_up(checkout: Path, address: str, cache: Path, **environment: str) -> None:
     """What ``scripts/run`` does to install a wheel, into a folder of the checkout."""
     python = checkout / ".venv/bin/python"
     python.parent.mkdir(parents=True)
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "PYTHONDONT"))}
     pip = {
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_INDEX_URL": address,
@@ -81,7 +81,7 @@ def set_up(checkout: Path, address: str, cache: Path) -> None:
     }
     subprocess.run(
         ["bash", "-c", '. "$0"; VENV=$1; pip_install corstone-probe', str(ENVIRONMENT), str(checkout / ".venv")],
-        env=clean | pip,
+        env=clean | pip | environment,
         check=True,
         timeout=120,
     )
@@ -100,3 +100,10 @@ def test_a_second_checkout_downloads_no_wheel_again(tmp_path: Path, kept: str, d
             set_up(tmp_path / checkout, address, tmp_path / cache)
             counts.append(given.count(WHEEL))
     assert counts == downloads
+
+
+@pytest.mark.parametrize("told", ["", "1"], ids=["python keeps what it compiles", "python keeps nothing"])
+def test_modules_are_compiled_when_they_are_imported_unless_that_is_not_kept(tmp_path: Path, told: str) -> None:
+    with index(wheel(tmp_path), "no-store") as (address, _):
+        set_up(tmp_path / "one", address, tmp_path / "cache", PYTHONDONTWRITEBYTECODE=told)
+    assert len(list((tmp_path / "one").rglob("*.pyc"))) == (1 if told else 0)
