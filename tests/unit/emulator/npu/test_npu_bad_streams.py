@@ -217,9 +217,10 @@ def conv(b: Any, stream: bytes = b"\xff" * 64) -> None:
 def test_corrupt_weights(bench: Make, stream: bytes, reason: str) -> None:
     b = bench(U55)
     conv(b, stream)
+    here = len(b.a.stream())
     with pytest.raises(NpuError, match=reason) as caught:
         b.run("CONV")
-    assert (caught.value.kind, caught.value.name) == ("weights", "CONV")
+    assert (caught.value.kind, caught.value.name, caught.value.offset) == ("weights", "CONV", here)
 
 
 @pytest.mark.parametrize(
@@ -237,9 +238,10 @@ def test_wrong_block_sizes(bench: Make, target: str, block: dict[str, int], reas
     conv(b)
     for axis, value in block.items():
         b.a.set(f"OFM_BLK_{axis}_M1", value)
+    here = len(b.a.stream())
     with pytest.raises(NpuError, match=reason) as caught:
         b.run("CONV")
-    assert caught.value.name == "CONV"
+    assert (caught.value.name, caught.value.offset) == ("CONV", here)
 
 
 def test_a_micro_block_that_the_target_lacks(bench: Make) -> None:
