@@ -17,6 +17,7 @@ from corstone.accuracy.guard import guard_program, guard_table
 from corstone.accuracy.tables import tables_in
 from corstone.accuracy.tensors import calibration_codes
 from corstone.errors import ConfigError, HarnessError
+from corstone.pipeline.inputs import arrays_of
 from corstone.program import Program
 from corstone.reference.graph import read_graph
 
@@ -31,8 +32,8 @@ def guard_source(
     Parameters
     ----------
     source: see the module; a live module needs ``example_inputs``.
-    calibration: input sets whose hits are counted; none: the network's own calibration inputs, else a ramp over the
-        codes of the program's input.
+    calibration: input sets (tensors or arrays) whose hits are counted; none: the network's own calibration inputs, else
+        a ramp over the codes of the program's input.
     options: fields of ``corstone.pipeline.CheckRequest``: target, bits, policy, shapes.
 
     Raises
@@ -68,7 +69,7 @@ def _stored(path: Path) -> Program | None:
 def _with_hits(program: Program, calibration: Sequence[Inputs]) -> GuardReport:
     if not program.tosa:
         return GuardReport(program.network, (), (), ("no delegate: nothing of this program becomes a TABLE",))
-    sets, words = (list(calibration), "the given inputs") if calibration else _own_inputs(program)
+    sets, words = ([arrays_of(x) for x in calibration], "the given inputs") if calibration else _own_inputs(program)
     try:
         hits = calibration_codes(program, sets)
     except HarnessError as error:

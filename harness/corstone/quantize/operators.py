@@ -52,9 +52,9 @@ _UNIT_EDGE = {8: FixedQParams(1.0 / 127.0, -127, 127)}
 _UNIT_SEGMENTED = FixedQParams(1.0 / 32767.0)
 
 
-def _odd(largest: float) -> Mapping[int, FixedQParams]:
+def _odd(largest8: float, largest16: float) -> Mapping[int, FixedQParams]:
     """The output of an odd function: its largest answer and the negative of it are codes."""
-    return {8: FixedQParams(largest / 127), 16: FixedQParams(largest / 32767)}
+    return {8: FixedQParams(largest8 / 127), 16: FixedQParams(largest16 / 32767)}
 
 
 # Ends at codes -128 and 127 at int8; at int16 ExecuTorch's activations have the zero point 0.
@@ -62,7 +62,7 @@ _ACOS_OUTPUT = {8: FixedQParams(math.pi / 255, zero_point=-128), 16: FixedQParam
 
 _ROWS = (
     Operator("acos", _CLOSED, _UNIT_FIXED, _UNIT_EDGE, _UNIT_SEGMENTED, _ACOS_OUTPUT),
-    Operator("asin", _CLOSED, _UNIT_FIXED, _UNIT_EDGE, _UNIT_SEGMENTED, _odd(math.pi / 2)),
+    Operator("asin", _CLOSED, _UNIT_FIXED, _UNIT_EDGE, _UNIT_SEGMENTED, _odd(math.pi / 2, math.pi / 2)),
     # The expressions, not their decimal values, are upstream's: the same float64 must come out.
     Operator(
         "atanh",
@@ -71,7 +71,7 @@ _ROWS = (
         # The open-domain counterpart: +-0.999 on codes, so that both ends reach equally far (upstream's do not).
         {8: FixedQParams(0.999 / 127.0, -127, 127)},
         FixedQParams((0.99999 - (-0.99999)) / (1 << 16)),
-        {8: _odd(math.atanh(0.999))[8], 16: _odd(math.atanh(0.99999))[16]},
+        _odd(math.atanh(0.999), math.atanh(0.99999)),
     ),
 )
 
