@@ -24,26 +24,32 @@ _OPERATION = -1
 
 @dataclass(frozen=True)
 class _Tables:
-    """Per code (11 bits with the two-word bit): the register index, and the parameter bits without a meaning."""
+    """Per code (11 bits with the two-word bit): the register index, the parameter bits without a meaning, those that
+    continue the data word, and the sign bit of the value where it has one.
+    """
 
     register: Array
     reserved: Array
-    kind: Array
+    high: Ints
+    sign: Ints
 
 
-_KINDS = {"op": 0, "param": 1, "address": 2, "stride": 3, "word": 4, "scale": 5}
+_HIGH = {"address": 0xFF, "stride": 0xFF, "scale": 0xFFFF}
+"""Bits of the parameter that continue the data word, by the kind of a row."""
+_SIGN = {"stride": 1 << 39}
 
 
 @cache
 def _tables(product: str) -> _Tables:
     register = np.full(2 * CMD1, _NO_COMMAND, np.int16)
     reserved = np.zeros(2 * CMD1, np.uint32)
-    kind = np.zeros(2 * CMD1, np.int8)
+    high, sign = np.zeros(2 * CMD1, np.int64), np.zeros(2 * CMD1, np.int64)
     for row in instruction_set(product).rows:
         register[row.code] = row.index
         reserved[row.code] = 0xFFFF & ~row.allowed
-        kind[row.code] = _KINDS[row.kind]
-    return _Tables(register, reserved, kind)
+        high[row.code] = _HIGH.get(row.kind, 0)
+        sign[row.code] = _SIGN.get(row.kind, 0)
+    return _Tables(register, reserved, high, sign)
 
 
 @dataclass(frozen=True)
@@ -152,7 +158,7 @@ def decode(stream: bytes, product: str) -> Commands:
         params=params,
         data=data,
         register=register,
-        values=_values(tables.kind[codes], params, data),
+        values=np.where(two, _values(tables, codes, params, data), params),
         operations=np.flatnonzero(register == _OPERATION),
         bad=int(found[0]) if found.size else where.size,
     )
@@ -162,11 +168,11 @@ def _first_words(double: Array) -> Array:
     """Which words start a command, ``bool [n]``."""
     if not double.size:
         return double.copy()
-    index = np.arange(double.size)
+    index = np.arange(double.size, dtype=np.int32)
     starts = double.copy()
     starts[1:] &= ~double[:-1]
-    run_start = np.maximum.accumulate(np.where(starts, index, 0))
-    odd = (index - run_start) & 1 == 1
+    run_start = np.maximum.accumulate(index * starts)
+    odd = ((index - run_start) & 1).astype(bool)
     data = double & odd
     # The word after a run belongs to the run's last command when that command is a first word.
     data[1:] |= ~double[1:] & double[:-1] & ~odd[:-1]
@@ -174,12 +180,10 @@ def _first_words(double: Array) -> Array:
     return first
 
 
-def _values(kind: Array, params: Ints, data: Ints) -> Ints:
-    """What each command sets its register to, by the kind of its row."""
-    wide = data | (params & 0xFF) << 32
-    signed = (wide ^ (1 << 39)) - (1 << 39)
-    return np.select(
-        [kind == _KINDS["param"], kind == _KINDS["address"], kind == _KINDS["stride"], kind == _KINDS["word"]],
-        [params, wide, signed, data],
-        data | params << 32,
-    )
+def _values(tables: _Tables, codes: Array, params: Ints, data: Ints) -> Ints:
+    """What each two-word command sets its register to."""
+    wide: Ints = data | (params & tables.high[codes]) << 32
+    sign = tables.sign[codes]
+    wide ^= sign
+    wide -= sign
+    return wide

@@ -34,7 +34,7 @@ from corstone.emulator.npu.types import Array, Ints
 _STOP, _IRQ, _BRANCH = 0x000, 0x001, CMD1 | 0x100
 _WAITS = (0x011, 0x012, 0x013)
 _CONTROL = (_STOP, _IRQ, _BRANCH)
-_BLOCK = 4096
+_BLOCK = 65536
 _MANY = 8
 _IGNORED = ("BLOCKDEP", "IFM_IB_END", "IFM2_IB_START", "AB_START")
 """Registers that only say how the hardware uses its internal memory and its pipeline."""

@@ -28,7 +28,7 @@ from corstone.emulator.npu.plan import Compute, Plan
 from corstone.emulator.npu.stage import build_stage, is_global, ofm_scale
 from corstone.emulator.npu.state import Registers
 from corstone.emulator.npu.streams import build_streams
-from corstone.emulator.npu.types import Array, Bytes, Ints
+from corstone.emulator.npu.types import Array, Bytes, Ints, bounds
 from corstone.emulator.npu.weights.order import DEPTH_FIRST, DEPTHWISE, PART_KERNEL, Layout
 from corstone.emulator.npu.weights.source import FLOAT32_EXACT, FLOAT64_EXACT, Prepared, WeightSource
 from corstone.emulator.npu.window import Window, build_window
@@ -67,8 +67,7 @@ def build_conv(machine: Machine, regs: Registers, *, depthwise: bool = False, we
     records = build_records(machine, regs, output.shape[2])
     layouts = _layouts(machine, regs, window, source, output, block.size[2], block.micro[2], depthwise)
     streams = build_streams(machine, regs, "WEIGHT_REGION", _STREAM_NAMES[: len(layouts)])
-    limits = np.iinfo(source.dtype)
-    reach = max(abs(int(limits.min)), abs(int(limits.max)), abs(source.zero_point))
+    reach = max(*map(abs, bounds(source.dtype)), abs(source.zero_point))
     weights = WeightSource(streams, layouts, reach)
     stage = build_stage(machine, regs, None)
     kind = Depthwise if depthwise else Convolution

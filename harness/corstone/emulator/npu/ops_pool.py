@@ -23,7 +23,7 @@ from corstone.emulator.npu.pointwise import PointFunction, Pointwise
 from corstone.emulator.npu.scaling import Rounding, reciprocal, scale_round
 from corstone.emulator.npu.stage import build_stage, is_global, ofm_rounding, ofm_scale, pool_scale
 from corstone.emulator.npu.state import Registers
-from corstone.emulator.npu.types import Array, Ints
+from corstone.emulator.npu.types import Array, Ints, bounds
 from corstone.emulator.npu.window import Window, build_window
 
 _HARDWARE_DIVIDES_UP_TO = 8
@@ -80,10 +80,10 @@ class Extreme(Compute):
         super().__init__((source,), output, _cost(source, output, window))
         self.window = window
         self.function = PointFunction(source.dtype, source.zero_point, stage)
-        limits = np.iinfo(source.dtype)
-        if window.upscale == "ZEROS" and not limits.min <= source.zero_point <= limits.max:
+        lowest, highest = bounds(source.dtype)
+        if window.upscale == "ZEROS" and not lowest <= source.zero_point <= highest:
             raise NpuError("parse", f"zero point {source.zero_point} is inserted into {source.dtype} data")
-        self._fill = int(limits.min if mode == "MAX" else limits.max)
+        self._fill = lowest if mode == "MAX" else highest
         self._join = np.maximum if mode == "MAX" else np.minimum
 
     def compute(self, machine: Machine, pointers: list[int]) -> Array:
@@ -185,8 +185,7 @@ class ReduceSum(Compute):
 
 def window_sum(values: Array, zero_point: int, window: Window) -> Ints:
     """The sum of ``value - zero_point`` over each window, int64 ``[H, W, C]``; padding counts 0."""
-    limits = np.iinfo(values.dtype)
-    reach = max(abs(int(limits.min) - zero_point), abs(int(limits.max) - zero_point)) * math.prod(window.taps)
+    reach = max(abs(limit - zero_point) for limit in bounds(values.dtype)) * math.prod(window.taps)
     wide: Ints = values.astype(np.int32 if reach <= _I32 else np.int64)
     if zero_point:
         wide -= zero_point

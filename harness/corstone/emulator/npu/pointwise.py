@@ -7,7 +7,6 @@ keeps streams of very many tiny operations fast. Leaves out where windows come f
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,12 +14,11 @@ from corstone.emulator.npu.errors import NpuError
 from corstone.emulator.npu.machine import Cost, Machine
 from corstone.emulator.npu.operands import Input, MemoryInput, Output
 from corstone.emulator.npu.output import OutputStage
+from corstone.emulator.npu.places import Places, assign, regular
 from corstone.emulator.npu.plan import Compute
 from corstone.emulator.npu.scaling import Rounding
 from corstone.emulator.npu.slices import pieces
-from corstone.emulator.npu.state import UNSET
-from corstone.emulator.npu.tensor import BRICK, Geometry, View
-from corstone.emulator.npu.types import Array, Bytes, DType, Ints
+from corstone.emulator.npu.types import Array, Bytes, DType, Ints, bounds
 
 
 class PointFunction:
@@ -88,8 +86,8 @@ def _is_identity(dtype: DType, zero_point: int, stage: OutputStage) -> bool:
     """Whether every value of ``dtype`` is stored as it came."""
     if stage.table is not None or stage.dtype != dtype or stage.zero_point != zero_point:
         return False
-    limits = np.iinfo(dtype)
-    if stage.clamp and (stage.low > limits.min or stage.high < limits.max):
+    lowest, highest = bounds(dtype)
+    if stage.clamp and (stage.low > lowest or stage.high < highest):
         return False
     scale = stage.scale
     if scale is None or scale.identity:
@@ -97,7 +95,7 @@ def _is_identity(dtype: DType, zero_point: int, stage: OutputStage) -> bool:
     half_up = scale.rounding is Rounding.NATURAL or (scale.rounding is Rounding.DBL and scale.shift <= 31)
     # v * (2^n + d) + 2^(n-1) >> n is v while |v * d| < 2^(n-1).
     excess = scale.multiplier - (1 << scale.shift)
-    reach = max(abs(limits.min - zero_point), abs(limits.max - zero_point))
+    reach = max(abs(lowest - zero_point), abs(highest - zero_point))
     return half_up and scale.dbl_rnd == 0 and reach * abs(excess) < (1 << scale.shift) >> 1
 
 
@@ -134,8 +132,8 @@ class Pointwise(Compute):
             return False
         if self.function.dtype.itemsize > 1 and not self.function.identity:
             return False
-        reads = _Places.of(source.geometry, source.region, pointers[:, source.first])
-        writes = _Places.of(target, self.output.region, pointers[:, self.output.first])
+        reads = Places.of(source.geometry, source.region, pointers[:, source.first])
+        writes = Places.of(target, self.output.region, pointers[:, self.output.first])
         if reads is None or writes is None or reads.meets(writes):
             return False
         try:
@@ -146,93 +144,21 @@ class Pointwise(Compute):
         machine.last = self._move(machine, reads, writes, data, out)
         return True
 
-    def _move(self, machine: Machine, reads: _Places, writes: _Places, data: Array, out: Array) -> Array:
+    def _move(self, machine: Machine, reads: Places, writes: Places, data: Array, out: Array) -> Array:
         """Apply the function between two sets of places; the last map written."""
-        count = reads.addresses.size
-        regular = reads.regular(data), writes.regular(out)
-        if regular[0] is not None and regular[1] is not None and writes.distinct:
-            step = max(1, _MANY_ELEMENTS // math.prod(reads.geometry.shape))
-            for first in range(0, count, step):
-                values = self.function.apply(regular[0][first : first + step], machine.internal)
-                regular[1][first : first + step] = values
-            last: Array = values[-1]
+        size = math.prod(reads.geometry.shape)
+        views = regular(reads, data, writes, out)
+        if views is not None:
+            sources, targets = views
+            step = max(1, _MANY_ELEMENTS // (size * sources.shape[1]))
+            for first in range(0, sources.shape[0], step):
+                values = self.function.apply(sources[first : first + step], machine.internal)
+                assign(targets[first : first + step], values)
+            last: Array = values[-1, -1]
             return last
-        step = max(1, _MANY_ELEMENTS // math.prod(reads.geometry.shape))
-        sources, targets = reads.offsets(), writes.offsets()
-        for first in range(0, count, step):
-            values = self.function.apply(data[reads.elements(sources, first, first + step)], machine.internal)
-            out[writes.elements(targets, first, first + step)] = values
+        step = max(1, _MANY_ELEMENTS // size)
+        read, written = reads.offsets(), writes.offsets()
+        for first in range(0, reads.addresses.size, step):
+            values = self.function.apply(data[reads.elements(read, first, first + step)], machine.internal)
+            out[writes.elements(written, first, first + step)] = values
         return values[-1]  # type: ignore[no-any-return]
-
-
-@dataclass(frozen=True)
-class _Places:
-    """Where one plain view lies for many bases: addresses int64 ``[n]``; ``low`` and ``high`` bound all bytes."""
-
-    geometry: Geometry
-    view: View
-    addresses: Ints
-    low: int
-    high: int
-
-    @staticmethod
-    def of(geometry: Geometry, region: int, bases: Ints) -> _Places | None:
-        whole = geometry.whole
-        if whole is None or (bases == UNSET).any():
-            return None
-        addresses = bases + region
-        size = geometry.dtype.itemsize
-        if (addresses % (BRICK if geometry.bricks else size)).any():
-            return None
-        low, high = int(addresses.min()) + whole.low, int(addresses.max()) + whole.low + whole.size
-        return _Places(geometry, whole, addresses, low, high)
-
-    def meets(self, other: _Places) -> bool:
-        """Whether the address ranges overlap."""
-        return self.low < other.high and other.low < self.high
-
-    def open(self, machine: Machine, *, write: bool) -> Array:
-        """The elements of the whole range, ``[k]``."""
-        if self.low < 0:
-            raise NpuError("bus", f"{self.geometry.name} reaches below address 0")
-        window = machine.memory.window(self.low, self.high - self.low, write)
-        elements: Array = window.view(self.geometry.dtype)
-        return elements
-
-    @property
-    def _step(self) -> int | None:
-        """The distance from each address to the next where it is always the same, in bytes."""
-        step = int(self.addresses[1] - self.addresses[0])
-        return step if bool((np.diff(self.addresses) == step).all()) else None
-
-    def regular(self, elements: Array) -> Array | None:
-        """All maps as one view of ``open``, ``[n, H, W, C]``, where their addresses are evenly spaced."""
-        step = self._step
-        if step is None:
-            return None
-        start = int(self.addresses[0]) + self.view.low + self.view.start - self.low
-        shape = (self.addresses.size, *self.view.shape)
-        return np.ndarray(shape, elements.dtype, elements, start, (step, *self.view.strides))
-
-    @property
-    def distinct(self) -> bool:
-        """Whether it is certain that no two elements of evenly spaced maps share a place."""
-        steps = [(abs(self._step or 0), self.addresses.size)]
-        steps += [(abs(stride), count) for stride, count in zip(self.view.strides, self.view.shape, strict=True)]
-        reach = 0
-        for stride, count in sorted(item for item in steps if item[1] > 1):
-            if stride < reach + self.geometry.dtype.itemsize:
-                return False
-            reach += stride * (count - 1)
-        return True
-
-    def offsets(self) -> Ints:
-        """Of a map's elements from its base, in elements, int64 ``[m]``."""
-        # Addresses and strides are multiples of the element's size, so each part can be divided by itself.
-        numbers: Ints = self.geometry.addresses((0, 0, 0, 0)).reshape(-1) // self.geometry.dtype.itemsize
-        return numbers
-
-    def elements(self, offsets: Ints, first: int, last: int) -> Ints:
-        """Indices into ``open`` of the elements at some of the bases, int64 ``[last - first, m]``."""
-        starts: Ints = (self.addresses[first:last] - self.low) // self.geometry.dtype.itemsize
-        return starts[:, None] + offsets[None]

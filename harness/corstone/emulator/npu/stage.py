@@ -16,7 +16,7 @@ from corstone.emulator.npu.operands import as_type, element_type, zero_point
 from corstone.emulator.npu.output import OutputStage
 from corstone.emulator.npu.scaling import ROUNDINGS, Rounding, Scale
 from corstone.emulator.npu.state import Registers
-from corstone.emulator.npu.types import DType
+from corstone.emulator.npu.types import DType, bounds
 
 _SLOT_INDEX = {"FORCE_UINT8": "u1", "FORCE_INT8": "<i1", "FORCE_INT16": "<i2"}
 _TYPED_TABLES = {
@@ -77,8 +77,7 @@ def build_stage(machine: Machine, regs: Registers, scale: Scale | None) -> Outpu
     index = dtype if table is None else table.index
     if dtype.itemsize == 8:
         return OutputStage(dtype, scale, 0, 0, 0, False, None)
-    limits = np.iinfo(index)
-    low, high = int(limits.min), int(limits.max)
+    low, high = bounds(index)
     if index.itemsize == 4:
         return OutputStage(dtype, scale, 0, low, high, True, None)
     zero = zero_point(regs, "OFM_ZERO_POINT", dtype)

@@ -1,7 +1,7 @@
 """Register state: poison until written, and what every operation of a stretch of stream sees of it.
 
 A register keeps its value until it is written again, over operations and branches. For many operations at once the
-state is what the first of them sees and, for registers that are written in between, a column each, filled forward.
+state is what the first of them sees and, for registers that are written in between, their values and since when.
 Source: ethos-u.md section 3 (state persists) and 8.3 (poison).
 """
 
@@ -21,39 +21,51 @@ UNSET = int(np.iinfo(np.int64).min)
 
 @dataclass(frozen=True)
 class Snapshots:
-    """The registers as each of n operations sees them.
+    """The registers as each of n operations sees them: what the first sees, and what is written since.
 
-    Shapes: ``base`` int64 ``[registers]``, what the first sees; ``columns`` int ``[k]``, the registers written since;
-    ``grid`` int64 ``[k, n]``, their values at each operation.
+    Shapes: ``base`` int64 ``[registers]``, what the first sees; ``columns`` int ``[k]``, the registers written since.
+    Values of one column lie together: ``values`` int64 ``[m]`` holds from ``keys`` on, ``column * n + operation``.
     """
 
     base: Ints
     columns: Ints
-    grid: Ints
+    operations: int
+    keys: Ints
+    values: Ints
 
     def row(self, number: int) -> Ints:
         """All registers at one operation, int64 ``[registers]``."""
-        values = self.base.copy()
-        values[self.columns] = self.grid[:, number]
-        return values
+        registers = self.base.copy()
+        wanted = np.arange(self.columns.size) * self.operations + number
+        registers[self.columns] = self.values[np.searchsorted(self.keys, wanted, side="right") - 1]
+        return registers
 
     def select(self, registers: Ints) -> Ints:
         """Chosen registers at every operation, int64 ``[n, len(registers)]``."""
-        chosen = np.repeat(self.base[registers][None], self.grid.shape[1], axis=0)
+        # A row a register: what is written and read later is one register at many operations.
+        chosen = np.empty((registers.size, self.operations), np.int64)
         for place, register in enumerate(registers.tolist()):
             found = np.flatnonzero(self.columns == register)
-            if found.size:
-                chosen[:, place] = self.grid[found[0]]
-        return chosen
+            if not found.size:
+                chosen[place] = self.base[register]
+                continue
+            begin = int(found[0]) * self.operations
+            first, last = np.searchsorted(self.keys, (begin, begin + self.operations))
+            lengths = np.diff(self.keys[first:last], append=begin + self.operations)
+            chosen[place] = np.repeat(self.values[first:last], lengths)
+        return chosen.T
 
     def changes(self, ignored: Array) -> Array:
         """Whether each operation but the first sees another state than the one before it, ``bool [n - 1]``.
 
         ``ignored`` is ``bool [registers]``: registers whose changes do not count.
         """
-        counted = self.grid[~ignored[self.columns]]
-        different: Array = (counted[:, 1:] != counted[:, :-1]).any(axis=0)
-        return different
+        column, operation = np.divmod(self.keys, self.operations)
+        counts = ~ignored[self.columns][column] & (operation > 0)
+        counts[1:] &= self.values[1:] != self.values[:-1]
+        different = np.zeros(self.operations, bool)
+        different[operation[counts]] = True
+        return different[1:]
 
 
 class RegisterFile:
@@ -72,7 +84,9 @@ class RegisterFile:
         registers, values = commands.register[writes], commands.values[writes]
         # A write counts from the first operation behind it to that behind the next one. What the first operation sees
         # is the base; of several writes to one register the last one stays, as numpy's indexed assignment has it.
-        at = np.searchsorted(operations, writes)
+        passed = np.zeros(stop - start, np.int64)
+        passed[operations - start] = 1
+        at = np.cumsum(passed)[writes - start]
         first = int(np.searchsorted(at, 1))
         base = self.values.copy()
         base[registers[:first]] = values[:first]
@@ -82,14 +96,14 @@ class RegisterFile:
         columns = np.flatnonzero(written)
         column = np.concatenate([np.arange(columns.size), (np.cumsum(written) - 1)[registers]]).astype(np.int16)
         order = np.argsort(column, kind="stable")
-        begins = (
-            column[order] * np.int64(operations.size) + np.concatenate([np.zeros(columns.size, np.int64), at])[order]
-        )
-        lengths = np.diff(begins, append=columns.size * operations.size)
-        grid = np.repeat(np.concatenate([base[columns], values])[order], lengths).reshape(columns.size, operations.size)
-        self.values = base.copy()
-        self.values[columns] = grid[:, -1]
-        return Snapshots(base, columns, grid)
+        keys = np.concatenate([np.zeros(columns.size, np.int64), at])
+        keys = (keys + column * np.int64(operations.size))[order]
+        stays = np.ones(keys.size, bool)
+        stays[:-1] = keys[1:] != keys[:-1]
+        keys, values = keys[stays], np.concatenate([base[columns], values])[order[stays]]
+        shots = Snapshots(base, columns, operations.size, keys, values)
+        self.values = shots.row(operations.size - 1)
+        return shots
 
     def write(self, commands: Commands, start: int, stop: int) -> None:
         """Apply the writes of commands ``start`` to ``stop`` that no operation follows."""

@@ -1,7 +1,8 @@
-"""Names for the array types that the model passes around."""
+"""Names for the array types that the model passes around, and the range of an integer type."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,3 +13,10 @@ Array = NDArray[Any]
 DType = np.dtype[Any]
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
+
+
+@cache
+def bounds(dtype: DType) -> tuple[int, int]:
+    """The lowest and the highest value of an integer type; ``np.iinfo`` works them out anew each time."""
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)

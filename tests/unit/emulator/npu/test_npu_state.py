@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -34,16 +36,24 @@ def test_states_are_those_of_a_walk(steps: list[tuple[str, int] | None]) -> None
     commands = decode(a.stream(), "U55")
     file = RegisterFile(instructions)
     half = len(expected) // 2
-    got = []
+    got, addresses, changed = [], [], []
+    base = np.array([instructions.by_name["IFM_BASE0"].index])
+    nothing = np.zeros(len(instructions.registers), bool)
     start = 0
     # In two stretches, so that state crosses from one to the next.
     for part in (commands.operations[:half], commands.operations[half:]):
         if part.size:
             snapshots = file.snapshots(commands, start, part)
             got += [snapshots.row(n) for n in range(part.size)]
+            addresses += snapshots.select(base)[:, 0].tolist()
+            changed.append((part.size, snapshots.changes(nothing).tolist()))
             start = int(part[-1]) + 1
     for row, want in zip(got, expected, strict=True):
         assert {name: int(row[instructions.by_name[name].index]) for name in NAMES} == want
+    assert addresses == [want["IFM_BASE0"] for want in expected]
+    for size, changes in changed:
+        states, expected = expected[:size], expected[size:]
+        assert changes == [a != b for a, b in pairwise(states)]
 
 
 def test_reading_a_register_that_was_never_set_names_it() -> None:

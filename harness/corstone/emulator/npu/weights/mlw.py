@@ -51,8 +51,8 @@ class _Palette:
     bits: int
 
 
-def decode(data: Bytes, count: int) -> Ints:
-    """The first ``count`` weights of a stream, int64 ``[count]``, nine-bit signed values.
+def decode(data: Bytes, count: int) -> Array:
+    """The first ``count`` weights of a stream, int16 ``[count]``, nine-bit signed values.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def decode(data: Bytes, count: int) -> Ints:
         found += weights.size
     if found != count:
         raise NpuError("weights", f"the weight stream holds {found} weights, the operation needs {count}")
-    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+    return np.concatenate(parts) if parts else np.zeros(0, np.int16)
 
 
 def _header(bits: BitString, position: int, palette: _Palette | None) -> tuple[_Slice, _Palette, int]:
@@ -141,6 +141,8 @@ def _slice(bits: BitString, position: int, header: _Slice, palette: _Palette, ro
     """The weights of a slice with their zero runs, and the position behind it."""
     if header.length > room:
         raise NpuError("weights", f"a slice of {header.length} weights, where the operation has room for {room}")
+    if header.uncompressed and header.runs < 0:
+        return _fixed(bits, position, header, palette)
     chunks, position = _walk(bits, position, header)
     values = _symbols(bits, chunks, header)
     weights = _weights(values, palette)
@@ -153,9 +155,18 @@ def _slice(bits: BitString, position: int, header: _Slice, palette: _Palette, ro
     lead = int(zeros[0]) if header.new_palette else 0
     behind = zeros[1:] if header.new_palette else zeros
     places = lead + np.arange(header.length) + np.concatenate([[0], np.cumsum(behind[:-1])])
-    out = np.zeros(header.length + int(zeros.sum()), np.int64)
+    out = np.zeros(header.length + int(zeros.sum()), np.int16)
     out[places] = weights
     return out, position
+
+
+def _fixed(bits: BitString, position: int, header: _Slice, palette: _Palette) -> tuple[Array, int]:
+    """A slice with neither unary parts nor runs: fields of one width, one after the other."""
+    end = position + header.length * header.remainder
+    if end > bits.bits:
+        raise _cut(bits)
+    places = position + np.arange(header.length) * header.remainder
+    return _weights(bits.fields(places, header.remainder), palette), end
 
 
 def _walk(bits: BitString, position: int, header: _Slice) -> tuple[_Chunks, int]:
@@ -163,23 +174,7 @@ def _walk(bits: BitString, position: int, header: _Slice) -> tuple[_Chunks, int]
 
     This loop is the cost of decoding: it follows one chunk after the other and looks at nothing but lengths.
     """
-    if header.runs < 0:
-        if header.uncompressed:
-            return _walk_fixed(bits, position, header)
-        return _walk_weights(bits, position, header)
-    return _walk_both(bits, position, header)
-
-
-def _walk_fixed(bits: BitString, position: int, header: _Slice) -> tuple[_Chunks, int]:
-    """Neither unary parts nor runs: the remainders lie one after the other."""
-    end = position + header.length * header.remainder
-    if end > bits.bits:
-        raise _cut(bits)
-    symbols = _symbol_count(header)
-    count = -(-header.length // symbols)
-    remainders = position + np.arange(count) * (symbols * header.remainder)
-    nothing = np.zeros(count, np.int64)
-    return _Chunks(nothing, nothing, remainders, _NOWHERE, _NOWHERE), end
+    return _walk_weights(bits, position, header) if header.runs < 0 else _walk_both(bits, position, header)
 
 
 def _walk_weights(bits: BitString, position: int, header: _Slice) -> tuple[_Chunks, int]:
@@ -278,27 +273,32 @@ def _run_bits(header: _Slice) -> int:
 
 def _symbols(bits: BitString, chunks: _Chunks, header: _Slice) -> Ints:
     """The coded value of each weight of a slice, int64 ``[length]``."""
-    symbols = np.arange(_symbol_count(header))
+    count = _symbol_count(header)
     if header.uncompressed:
-        unary = second = np.zeros((chunks.unary.size, symbols.size), np.int64)
+        code = np.zeros((chunks.unary.size, count), np.int16)
     else:
-        unary = bits.fields(chunks.unary, _SYMBOLS)[:, None] >> symbols & 1
-        word = bits.fields(chunks.second, _SYMBOLS)[:, None]
-        second = word >> (np.cumsum(unary, axis=1) - unary) & unary
-    code = unary + second
+        code = _places(bits, chunks.unary, count)
+        # Each 1 takes the next bit of the second word.
+        before = np.cumsum(code, axis=1, dtype=np.int16) - code
+        code += bits.fields(chunks.second, _SYMBOLS).astype(np.int16)[:, None] >> before & code
     ends = np.ones_like(code, bool) if header.truncated else code < 2
     return _golomb(bits, code, ends, chunks.remainders, header.remainder, header.length)
 
 
 def _runs(bits: BitString, chunks: _Chunks, header: _Slice) -> Ints:
     """The length of each zero run of a slice, int64."""
-    width = _run_bits(header)
-    unary = bits.fields(chunks.run_unary, width)[:, None] >> np.arange(width) & 1
+    unary = _places(bits, chunks.run_unary, _run_bits(header))
     count = header.length + header.new_palette
     return _golomb(bits, unary, unary == 0, chunks.run_remainders, header.runs, count)
 
 
-def _golomb(bits: BitString, code: Ints, ends: Array, remainders: Ints, width: int, count: int) -> Ints:
+def _places(bits: BitString, positions: Ints, width: int) -> Array:
+    """The bits of fields of at most 12 bits at ``positions`` [n], one by one, int16 ``[n, width]``."""
+    places: Array = bits.fields(positions, width).astype(np.int16)[:, None] >> np.arange(width, dtype=np.int16) & 1
+    return places
+
+
+def _golomb(bits: BitString, code: Array, ends: Array, remainders: Ints, width: int, count: int) -> Ints:
     """Quotients (sums of ``code`` up to each end) with their remainders of ``width`` bits.
 
     Shapes: ``code`` and ``ends`` ``[chunks, symbols]``, ``remainders`` ``[chunks]``; the result ``[count]``.
@@ -306,22 +306,25 @@ def _golomb(bits: BitString, code: Ints, ends: Array, remainders: Ints, width: i
     where = np.flatnonzero(ends)[:count]
     if where.size < count:
         raise NpuError("weights", "a slice of the weight stream ends inside a symbol")
-    total = np.cumsum(code)[where]
-    quotient = np.diff(total, prepend=0)
+    quotient: Ints = np.cumsum(code, dtype=np.int64)[where]
+    quotient[1:] -= quotient[:-1].copy()
     if not width:
         return quotient
     chunk = where // code.shape[1]
+    # Of a chunk's remainders the first belongs to the first symbol that ends in it.
     first = np.searchsorted(chunk, np.arange(code.shape[0]))
-    position = remainders[chunk] + (np.arange(count) - first[chunk]) * width
-    return (quotient << width) + bits.fields(position, width)
+    quotient <<= width
+    quotient += bits.fields((remainders - first * width)[chunk] + np.arange(count) * width, width)
+    return quotient
 
 
-def _weights(values: Ints, palette: _Palette) -> Ints:
+def _weights(values: Ints, palette: _Palette) -> Array:
     """Coded values to signed weights: a palette index or a direct value; the lowest bit is the sign."""
     if values.max(initial=0) >= 512:
         raise NpuError("weights", f"the weight stream holds the value {int(values.max())}, beyond nine bits")
     size = palette.values.size
-    table = np.arange(512) - size + palette.offset
-    table[:size] = palette.values
-    coded = table[values]
-    return np.where(coded & 1, -(coded >> 1), coded >> 1)
+    coded = np.arange(512) - size + palette.offset
+    coded[:size] = palette.values
+    signed = np.where(coded & 1, -(coded >> 1), coded >> 1).astype(np.int16)
+    weights: Array = signed[values]
+    return weights
