@@ -17,7 +17,7 @@ import numpy.typing as npt
 from corstone.capture import Capture, Ending, Executor
 from corstone.causes import Cause, Outcome
 from corstone.errors import ConfigError, HarnessError
-from corstone.judge.reference import Status
+from corstone.judge.reference import EXACT, ReferenceResult, Status
 from corstone.lowering.keys import tool_versions
 from corstone.program import Program
 from corstone.reference.answers import references
@@ -32,6 +32,21 @@ def references_for(target: str, names: Sequence[str]) -> tuple[str, ...]:
     host = HOST_TARGETS[target]
     quantized = {"table", "tosa", "vgf", "fake-quantized"}
     return tuple(n for n in names if n != host.executor and (host.quantized or n not in quantized))
+
+
+def second_opinion(
+    program: Program, inputs: Sequence[Array], given: Sequence[ReferenceResult]
+) -> list[ReferenceResult]:
+    """VGF's answer for what the TOSA reference model ran and no exact reference of ``given`` knows; else nothing.
+
+    An executor does not judge itself, and ``table`` has few operators. Missing tools are said by the result.
+    """
+    host = HOST_TARGETS.get(program.target)
+    if host is None or not host.quantized or host.executor == "vgf":
+        return []
+    if any(r.name == "vgf" or (r.name in EXACT and r.status is not Status.UNAVAILABLE) for r in given):
+        return []
+    return list(references(program, inputs, ("vgf",)).values())
 
 
 def run_host(program: Program, inputs: Sequence[Array], folder: Path) -> Capture:

@@ -88,3 +88,45 @@ def test_vgf_without_its_tools_is_an_error_with_the_way_out(
     verdict = check_one(replace(request, references=("table", "tosa", "vgf", "float"))).verdict
     assert (verdict.outcome, verdict.cause) == (Outcome.ERROR, Cause.MISSING_TOOL)
     assert "corstone setup --vgf" in verdict.hint
+
+
+CONVOLUTION = """
+import torch
+
+
+class Convolution(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer = torch.nn.Conv2d(2, 3, 3)
+
+    def forward(self, x):
+        return torch.relu(self.layer(x))
+
+
+example_inputs = (torch.linspace(-1, 1, 72).reshape(1, 2, 6, 6),)
+"""
+
+
+def test_a_convolution_is_judged_by_vgf_or_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reference model does not judge itself, and ``table`` has no convolution."""
+    import corstone.vgf.tools
+
+    source = tmp_path / "net.py"
+    source.write_text(CONVOLUTION)
+    request = CheckRequest(f"{source}:Convolution", target="tosa-int", out=tmp_path, stimulus="example")
+    with monkeypatch.context() as patch:
+        patch.setattr(corstone.vgf.tools, "_folder", lambda _cache: tmp_path / "empty")
+        verdict = check_one(request).verdict
+    assert (verdict.outcome, verdict.cause) == (Outcome.ERROR, Cause.REFERENCE)
+    assert "does not interpret CONV2D" in verdict.reason
+    assert "corstone setup --vgf" in " ".join(verdict.notes)
+    try:
+        find_tools()
+    except HarnessError as error:
+        pytest.skip(f"the VGF tools are not installed: {error}")
+    verdict = check_one(request).verdict
+    assert verdict.outcome is Outcome.PASSED, verdict.reason
+    assert {c.reference for c in verdict.comparisons if c.exact} == {"vgf"}
