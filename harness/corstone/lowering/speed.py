@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from corstone.lowering.composites import remember_composite_operators
+from corstone.lowering.histogram import search_with_numbers
 from corstone.lowering.replacing import is_known
 
 _SOURCE_READ = "0e29c3d55d6345c34657e0c97227bd3d35cb7d4949a689171a7224ff48d5c74f"
@@ -31,6 +32,7 @@ def spare_repeated_work() -> None:
     _share_origins()
     _share_empty_graph()
     _remember_signatures()
+    search_with_numbers()
     # Libraries stay until the end, with the ten thousand objects of theirs that are garbage: looking for those takes
     # 0.3 s. Between requests the child collects once, among its own.
     gc.freeze()

@@ -123,6 +123,35 @@ with at_once({op: "outer"}):
 assert now() == before
 """
 
+RANGES = """
+import torch
+from torchao.quantization.pt2e.observer import HistogramObserver
+from corstone.lowering import histogram
+from corstone.lowering.replacing import is_known
+
+original = HistogramObserver._non_linear_param_search
+assert is_known(original, histogram._SEARCH_READ), "not spared"
+histogram.search_with_numbers()
+assert HistogramObserver._non_linear_param_search is not original
+torch.manual_seed(0)
+draws = [
+    lambda: torch.rand(1, 3, 9, 9) * 2 - 1, lambda: torch.randn(30_000), lambda: torch.randn(1000) ** 5,
+    lambda: torch.randn(8), lambda: torch.relu(torch.randn(4, 200)), lambda: torch.ones(10), lambda: torch.rand(1),
+    lambda: torch.tensor([0.0, 1e-30, 1e30]), lambda: torch.zeros(3), lambda: torch.rand(400, dtype=torch.float64),
+]
+moved = 0
+for draw in draws:
+    for sets in (1, 3):
+        observer = HistogramObserver(dtype=torch.int8, qscheme=torch.per_tensor_affine, eps=2**-16)
+        for number in range(sets):
+            observer(draw() * (number + 1))
+        theirs, ours = original(observer), observer._non_linear_param_search()
+        for a, b in zip(theirs, ours, strict=True):
+            assert a.dtype == b.dtype and a.shape == b.shape and torch.equal(a, b) or a.isnan() and b.isnan(), (a, b)
+        moved += bool(theirs[0] > observer.min_val or theirs[1] < observer.max_val)
+assert moved > 4, moved
+"""
+
 # The stages by themselves: nothing is replaced, nothing remembered, and ordinary imports.
 PLAIN = """
 import sys
@@ -147,7 +176,7 @@ assert "corstone" not in programs._override_composite_implicit_decomp.__module__
 """
 
 
-@pytest.mark.parametrize("script", [TABLES, OPERATORS], ids=["edge table", "composite operators"])
+@pytest.mark.parametrize("script", [TABLES, OPERATORS, RANGES], ids=["edge table", "composite operators", "ranges"])
 def test_the_answers_are_those_of_torch_and_executorch(script: str) -> None:
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=240)
     assert ended.returncode == 0, ended.stderr[-3000:]
