@@ -214,7 +214,7 @@ def _split(program: Program, given: QParams, taken: QParams) -> Bound | None:
     if kind != "network" or program.policy != "segmented" or not path.is_file():
         return None
     operator, constants = _NAMED.get(name, (name, ()))
-    made = {str(row["target"]).split(".")[1] for row in json.loads(path.read_text())}
+    made = {str(row["target"]).partition(".")[2].partition(".")[0] for row in json.loads(path.read_text())}
     if not made <= _SPLIT or (operator not in UNARY and not constants):
         return None
     return Bound(operator, constants, given, given, taken, taken, segmented=True)

@@ -14,6 +14,7 @@ from corstone.causes import Cause
 from corstone.errors import ConfigError
 from corstone.formats.pte import PteFile, read_pte
 from corstone.lowering import graph, stages
+from corstone.lowering.export import export
 from corstone.lowering.keys import array_digest, file_sha256, program_key, tool_versions
 from corstone.lowering.lower import EXAMPLES, EXPORTED, PROGRAM, QUANTIZED, program_store
 from corstone.lowering.remainder import remainder_notes
@@ -76,7 +77,7 @@ class Builder:
             with run.stage("source"):
                 module, inputs, own = _module_and_inputs(request, ref)
             with run.stage("export"):
-                exported = module if ref.kind == EXPORTED_KIND else stages.export(module, inputs)
+                exported = module if ref.kind == EXPORTED_KIND else export(module, inputs)
                 refuse_unusable(exported)
         dependencies = () if ref.kind == EXPORTED_KIND else tuple(self._watch.files())
         calibration = [_tensors(given) for given in request.calibration] or own

@@ -18,6 +18,7 @@ from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
 
 from corstone.lowering import graph, stages
 from corstone.lowering.build import Builder, Quantized, _module_and_inputs, _program
+from corstone.lowering.export import export
 from corstone.lowering.keys import file_sha256, program_key
 from corstone.lowering.lower import EXAMPLES, EXPORTED, PROGRAM, QUANTIZED, program_store
 from corstone.lowering.remainder import remainder_notes
@@ -64,7 +65,7 @@ class HostBuilder:
             with run.stage("source"):
                 module, inputs, _ = _module_and_inputs(request, ref)
             with run.stage("export"):
-                exported = module if ref.kind == EXPORTED_KIND else stages.export(module, inputs)
+                exported = module if ref.kind == EXPORTED_KIND else export(module, inputs)
                 refuse_unusable(exported)
         dependencies = () if ref.kind == EXPORTED_KIND else tuple(self._builder._watch.files())
         return Quantized(exported, exported, graph.graph_sha256(exported), dependencies)

@@ -27,6 +27,7 @@ def export_module(module: Any, example_inputs: Sequence[Any], folder: Path) -> P
     """
     import torch
 
+    from corstone.lowering.export import export
     from corstone.lowering.graph import save_graph
     from corstone.lowering.usable import refuse_unusable
 
@@ -41,7 +42,7 @@ def export_module(module: Any, example_inputs: Sequence[Any], folder: Path) -> P
     trace = logging.getLogger("torch.__trace")
     propagate, trace.propagate = trace.propagate, False
     try:
-        exported = torch.export.export(module.eval(), tuple(torch.as_tensor(x) for x in example_inputs))
+        exported = export(module.eval(), tuple(torch.as_tensor(x) for x in example_inputs))
     except Exception as error:
         raise StageError(
             f"the stage 'export' failed: torch.export cannot export {type(module).__name__}: "

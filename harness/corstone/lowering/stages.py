@@ -67,11 +67,6 @@ class Delegated:
         return tuple(module.processed_bytes for module in self.modules)
 
 
-def export(module: Any, inputs: tuple[Any, ...]) -> Any:
-    """``nn.Module`` to ``ExportedProgram``."""
-    return torch.export.export(module, inputs)
-
-
 def quantize_exported(
     exported: Any,
     calibration: Sequence[tuple[Any, ...]],

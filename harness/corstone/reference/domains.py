@@ -43,7 +43,7 @@ def domain_findings(program: Program, inputs: Sequence[Array] = ()) -> tuple[Gra
         return ()
     findings = []
     for row in json.loads(path.read_text()):
-        name = str(row["target"]).split(".")[1]
+        name = str(row["target"]).partition(".")[2].partition(".")[0]  # empty for Python's own, such as getitem
         if not row["inputs"] or row["inputs"][0] is None:
             continue
         qparams = QParams(**row["inputs"][0])

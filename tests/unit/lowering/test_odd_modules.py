@@ -13,6 +13,7 @@ from corstone.errors import ConfigError, HarnessError, StageError
 from corstone.lowering import LowerRequest, lower_all
 from corstone.pipeline import check
 from corstone.program import Program
+from corstone.reference import domain_findings
 
 SOURCE = """
 import torch
@@ -50,6 +51,14 @@ class DictOutput(torch.nn.Module):
     example_inputs = (torch.rand(1, 4), torch.rand(1, 4))
     def forward(self, a, b):
         return {"product": a * b, "positive": torch.relu(a)}
+
+class NamedOutput(torch.nn.Module):
+    example_inputs = (torch.rand(2, 8),)
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 8)
+    def forward(self, a):
+        return torch.topk(self.layer(a), 3)
 
 class Embed(torch.nn.Module):
     example_inputs = (torch.tensor([[1, 2, 3]]),)
@@ -95,10 +104,24 @@ def test_a_live_module_without_outputs_is_refused_before_it_is_saved(tmp_path: P
     assert "forward() returns no tensor" in record.verdict.reason
 
 
+def test_a_live_module_with_named_results_is_saved(tmp_path: Path) -> None:
+    import torch
+
+    from corstone.lowering.live import export_module
+
+    class Largest(torch.nn.Module):  # type: ignore[misc]  # torch is untyped here
+        def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+            return {"largest": torch.max(x, 1)}
+
+    saved = torch.export.load(export_module(Largest(), (torch.arange(6.0).reshape(2, 3),), tmp_path))
+    values, places = saved.module()(torch.arange(6.0).reshape(2, 3))
+    assert (values.tolist(), places.tolist()) == ([2.0, 5.0], [2, 2])
+
+
 def test_odd_modules_become_programs_or_are_refused_by_stage_and_operator(empty_cache: Path, tmp_path: Path) -> None:
     file = tmp_path / "odd.py"
     file.write_text(SOURCE)
-    names = [name for name, *_ in REFUSED] + ["DictOutput", "Embed"]
+    names = [name for name, *_ in REFUSED] + ["DictOutput", "Embed", "NamedOutput"]
     results = lower_all([LowerRequest(f"{file}:{name}", target="ethos-u85-256") for name in names])
     found: dict[str, Program | HarnessError] = dict(zip(names, results, strict=True))
     for name, kind, status, words in REFUSED:
@@ -116,3 +139,8 @@ def test_odd_modules_become_programs_or_are_refused_by_stage_and_operator(empty_
     assert isinstance(embed, Program), embed
     assert embed.inputs[0].dtype == "int64"
     assert embed.outputs[0].shape == (1, 3, 8)
+    named = found["NamedOutput"]
+    assert isinstance(named, Program), named
+    assert [(spec.dtype, spec.shape) for spec in named.outputs] == [("float32", (2, 3)), ("int64", (2, 3))]
+    # Taking one of several results is Python's own function, no operator with a domain.
+    assert domain_findings(named) == ()
