@@ -34,11 +34,16 @@ _NAMED = {
 _NAMED |= {27: "uint16", 28: "uint32", 29: "uint64"}
 _SIZES = {"bool": 1} | {name: int(name.lstrip("uintfloa")) // 8 for name in _NAMED.values() if name != "bool"}
 _KINDS = "none null int bool double tensor string int_list double_list bool_list tensor_list optional_tensor_list"
+# Lists whose items are indices of values (-1: None), also those of integers, which may be known only at run time.
+BOXED = frozenset({"int_list", "tensor_list", "optional_tensor_list"})
 
 
 @dataclass(frozen=True)
 class Value:
-    """One EValue. ``kind`` names the union member; ``value`` is a Python value, or a TensorValue for tensors."""
+    """One EValue. ``kind`` names the union member; ``value`` is a Python value, or a TensorValue for tensors.
+
+    The items of a ``BOXED`` list are indices of other values.
+    """
 
     kind: str
     value: object
@@ -385,14 +390,19 @@ def _delegate(table: Table, file: _File) -> Delegate:
 
 
 def _check_indices(pte: PteFile) -> None:
-    def check(indices: tuple[int, ...], limit: int, what: str) -> None:
+    def check(indices: tuple[int, ...], limit: int, what: str, first: int = 0) -> None:
         for index in indices:
-            if not 0 <= index < limit:
+            if not first <= index < limit:
                 raise _bad(f"{what} {index} is outside 0..{limit - 1}")
 
     count = len(pte.values)
     check(pte.inputs, count, "input value")
     check(pte.outputs, count, "output value")
+    for held in pte.values:
+        if held.kind in BOXED and isinstance(held.value, tuple):
+            check(held.value, count, "item of a list", -1 if held.kind == "optional_tensor_list" else 0)
+            if any(item >= 0 and pte.values[item].kind in BOXED for item in held.value):
+                raise _bad("a list holds a list")
     for instruction in pte.instructions:
         match instruction:
             case KernelCall(_, args):

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from corstone.causes import Cause
 from corstone.errors import ConfigError
 from corstone.formats.pte import (
+    BOXED,
     DelegateCall,
     FreeCall,
     JumpFalseCall,
@@ -26,6 +27,7 @@ from corstone.formats.pte import (
     TensorValue,
 )
 from corstone.reference.kernels import KERNELS
+from corstone.reference.kernels.unknown import unknown
 
 Array = npt.NDArray[Any]
 MAX_STEPS = 100_000
@@ -88,6 +90,7 @@ class _Machine:
         self.answer = answer
         self.input_counts = input_counts
         self.values: dict[int, Any] = {}
+        self.written: dict[tuple[int, int], int] = {}  # planned memory -> the tensor last written there
         self.calls: list[CallRecord] = []
 
     def run(self, inputs: Sequence[Array]) -> PlanRun:
@@ -112,7 +115,7 @@ class _Machine:
                     f"got {array.dtype} {list(array.shape)}",
                     cause=Cause.BAD_INPUT,
                 )
-            self.values[index] = array if isinstance(self.pte.values[index].value, TensorValue) else array.item()
+            self._set(index, array if isinstance(self.pte.values[index].value, TensorValue) else array.item())
 
     def _step(self, position: int) -> int:
         match self.pte.instructions[position]:
@@ -121,7 +124,7 @@ class _Machine:
             case DelegateCall(delegate, args):
                 self._delegate(delegate, args)
             case MoveCall(source, destination):
-                self.values[destination] = self._get(source)
+                self._set(destination, self._get(source))
             case JumpFalseCall(condition, destination):
                 if not bool(np.all(self._get(condition))):
                     return destination
@@ -132,16 +135,26 @@ class _Machine:
     def _kernel(self, op: str, args: tuple[int, ...]) -> None:
         kernel = KERNELS.get(op)
         if kernel is None:
-            raise ConfigError(
-                f"the references do not know the CPU kernel {op}",
-                cause=Cause.UNSUPPORTED,
-                hint=f"they know {', '.join(sorted(KERNELS))}",
-            )
-        # The last argument names the output, often twice (the out tensor, and the value returned).
-        target = args[-1]
-        out = self.pte.tensor(target)
-        operands = [self._get(index) for index in args if index != target]
-        self.values[target] = np.broadcast_to(kernel(operands, out), out.shape)
+            raise unknown(op)
+        # Operands, out arguments, and the value returned: a tensor, or a list of all that were written.
+        operands = args[: len(args) - 1 - kernel.out_args]
+        targets = self._targets(args[-1])
+        outs = [self.pte.tensor(index) for index in targets]
+        try:
+            made = kernel.compute([self._get(index) for index in operands], outs)
+        except (IndexError, TypeError, ValueError, AttributeError) as error:
+            raise _misused(op, str(error)) from error
+        if len(made) != len(outs):
+            raise _misused(op, f"it gives {len(made)} tensors, the program takes {len(outs)}")
+        for index, out, array in zip(targets, outs, made, strict=True):
+            if array.shape != out.shape or array.dtype != np.dtype(out.dtype):
+                gives = f"{array.dtype} {list(array.shape)}, the program takes {out.dtype} {list(out.shape)}"
+                raise _misused(op, f"it gives {gives}")
+            self._set(index, array)
+
+    def _targets(self, returned: int) -> tuple[int, ...]:
+        value = self.pte.values[returned]
+        return tuple(value.value) if isinstance(value.value, tuple) else (returned,)
 
     def _delegate(self, delegate: int, args: tuple[int, ...]) -> None:
         number = len(self.calls)
@@ -167,17 +180,38 @@ class _Machine:
                     f"its TOSA graph gives {flat.dtype} with {flat.size} elements",
                     cause=Cause.BAD_PROGRAM,
                 )
-            self.values[index] = from_memory(flat.view(np.dtype(tensor.dtype)), tensor.shape, tensor.dim_order)
+            self._set(index, from_memory(flat.view(np.dtype(tensor.dtype)), tensor.shape, tensor.dim_order))
         self.calls.append(CallRecord(number, delegate, inputs, outputs))
 
     def _get(self, index: int) -> Any:
         if index in self.values:
             return self.values[index]
         value = self.pte.values[index]
+        if isinstance(value.value, tuple) and value.kind in BOXED:
+            return tuple(None if item < 0 else self._get(item) for item in value.value)
         if not isinstance(value.value, TensorValue):
             return value.value
-        if value.value.data is None:
-            raise ConfigError(f"the plan reads value {index} before anything wrote it", cause=Cause.BAD_PROGRAM)
         tensor = value.value
+        if tensor.data is None:
+            return self._view(index, tensor)
         flat = np.frombuffer(tensor.data or b"", np.dtype(tensor.dtype), int(np.prod(tensor.shape)))
         return from_memory(flat, tensor.shape, tensor.dim_order)
+
+    def _set(self, index: int, value: Any) -> None:
+        self.values[index] = value
+        tensor = self.pte.values[index].value
+        if isinstance(tensor, TensorValue) and tensor.memory is not None:
+            self.written[tensor.memory] = index
+
+    def _view(self, index: int, tensor: TensorValue) -> Array:
+        """A view of known shape has no instruction: it is a tensor in the memory of another."""
+        source = None if tensor.memory is None else self.written.get(tensor.memory)
+        if source is not None and source in self.values:
+            found = self.pte.tensor(source)
+            if (found.dtype, found.size_bytes) == (tensor.dtype, tensor.size_bytes):
+                return from_memory(to_memory(self.values[source], found.dim_order), tensor.shape, tensor.dim_order)
+        raise ConfigError(f"the plan reads value {index} before anything wrote it", cause=Cause.BAD_PROGRAM)
+
+
+def _misused(op: str, what: str) -> ConfigError:
+    return ConfigError(f"the CPU kernel {op} does not fit its operands: {what}", cause=Cause.BAD_PROGRAM)

@@ -24,7 +24,7 @@ from corstone.formats.pte import (
     Value,
     read_pte,
 )
-from corstone.reference.kernels import dequantize_per_tensor, quantize_per_tensor
+from corstone.reference.kernels.quant import dequantize_per_tensor, quantize_per_tensor
 from corstone.reference.plan import from_memory, run_plan, to_memory
 
 ARCHIVE = Path(__file__).parents[4] / "shared" / "corpus" / "programs-dev.tar.xz"
