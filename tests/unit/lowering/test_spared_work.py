@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.unit.conftest import Programs
 
-from corstone.lowering.edge_table import blocks
+from corstone.lowering.edge_table import blocks, laid_out
 
 pytest.importorskip("executorch", reason="ExecuTorch is not installed")
 
@@ -67,17 +67,54 @@ def test_anything_else_is_left_to_the_parser(text: str) -> None:
     assert blocks(text, Parser()) is None
 
 
+ENTRY = TABLE[TABLE.index("- func") : TABLE.index("- func: aten::neg")]
+
+
+def test_an_entry_as_the_generator_lays_it_out_needs_no_parser() -> None:
+    parser = Parser()
+    found = blocks(TABLE, parser)
+    assert found is not None
+    assert dict(found[0]) == {
+        "func": "aten::add",
+        "inherits": "aten::add.Tensor",
+        "type_alias": {"T0": ["Float", "Half"]},
+        "type_constraint": [{"self": "T0", "__ret_0": "T0"}],
+    }
+    assert parser.given == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Half", "No"),
+        ("Half", "0x1"),
+        ("__ret_0: T0", "null: T0"),
+        ("__ret_0: T0", "self: T0"),
+        ("__ret_0: T0", "__ret_0: T0 # and more"),
+        ("T0: [Float, Half]", "T0: {Float: Half}"),
+        ("type_alias:", "type_alias: T0"),
+        ("  - self: T0", "  - [self]"),
+        ("  type_constraint:", "  more: T0\n  type_constraint:"),
+    ],
+)
+def test_an_entry_that_could_mean_something_else_is_left_to_the_parser(before: str, after: str) -> None:
+    assert laid_out(ENTRY) is not None
+    assert before in ENTRY
+    assert laid_out(ENTRY.replace(before, after)) is None
+
+
 TABLES = """
 from importlib import resources
 import executorch.exir.dialects.edge as edge
 from ruamel.yaml import YAML
-from corstone.lowering.edge_table import blocks
+from corstone.lowering.edge_table import blocks, laid_out
 
 text = (resources.files(edge) / "edge.yaml").read_text()
 parse = lambda text: YAML(typ="safe").load(text)
 found = blocks(text, parse)
 assert found is not None, "ExecuTorch's table is not cut into blocks any more"
 assert [dict(block) for block in found] == parse(text)
+assert [laid_out(block._text) for block in found] == parse(text), "an entry is laid out otherwise"
 """
 
 OPERATORS = """
