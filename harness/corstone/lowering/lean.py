@@ -1,11 +1,10 @@
 """Spares the compile child imports of torch and ExecuTorch that a lowering never uses.
 
-While ``lean_imports`` is in force, a few modules are replaced as they are asked for, by stand-ins that import the real
-module when they are first used. Afterwards every import finds the real ones. Where a torch asks a stand-in for more,
-it gets the real module's. Meanwhile garbage is not looked for (what is imported stays), an operator's registration
-keeps its file and line without reading the source around them, and the table of the edge operators is parsed as far as
-it is needed (``edge_table``). Sharded training (``torch.distributed.fsdp``) is not spared: inductor cannot be imported
-later without it. Leaves out what torch repeats in every lowering (``speed``). Needs no torch itself.
+While ``lean_imports`` is in force, a few modules are imported as shells (``standins``) that become themselves when they
+are first used, then or later; where a torch asks one of them for more than the table knows, at once. Meanwhile garbage
+is not looked for (what is imported stays), an operator's registration keeps its file and line without reading the
+source around them, and the table of the edge operators is parsed as far as it is needed (``edge_table``). Leaves out
+what torch repeats in every lowering (``speed``). Needs no torch itself.
 """
 
 from __future__ import annotations
@@ -14,22 +13,51 @@ import gc
 import importlib
 import inspect
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import Any
 
 from corstone.lowering import edge_table
+from corstone.lowering.standins import Finder, Later, Shell, become_real
 
-# Module to the names that importers take from it: each is only called, or has its attributes called.
-_LATER: Mapping[str, tuple[str, ...]] = {
+_LOADER = "torch._dynamo.polyfills.loader"
+_SHELLS: Mapping[str, Shell] = {
     # Activation checkpointing of a training step, which brings networkx.
-    "torch._functorch._activation_checkpointing.graph_info_provider": ("GraphInfoProvider",),
-    "torch._functorch._activation_checkpointing.knapsack_evaluator": ("KnapsackEvaluator",),
+    "torch._functorch._activation_checkpointing.graph_info_provider": Shell(("GraphInfoProvider",)),
+    "torch._functorch._activation_checkpointing.knapsack_evaluator": Shell(("KnapsackEvaluator",)),
     # Inductor's lowerings, for one function that finds nothing to do in a graph without such nodes.
-    "torch._inductor.fx_passes.post_grad": ("decompose_auto_functionalized",),
+    "torch._inductor.fx_passes.post_grad": Shell(("decompose_auto_functionalized",)),
+    # Sharded training, for a comparison with one of its functions while dynamo traces. Inductor takes for granted that
+    # operators of the module named here are there.
+    "torch.distributed.fsdp": Shell((), ("torch.distributed._symmetric_memory",)),
+    "torch.distributed.fsdp._fully_shard": Shell(("_fsdp_param_group",)),
+    # What dynamo traces instead of functions in C: registering asks its tables, which import all that torch has.
+    _LOADER: Shell(),
+    # Weight-only quantization, float8 and its optimizers. Lowering quantizes by ``pt2e``, the package below.
+    "torchao.quantization": Shell(
+        ("quantize_",),
+        ("torchao.quantization.quant_primitives",),
+        {
+            "torchao.quantization.granularity": (
+                "Granularity",
+                "PerAxis",
+                "PerBlock",
+                "PerGroup",
+                "PerRow",
+                "PerTensor",
+                "PerToken",
+            )
+        },
+    ),
+    "torchao.optim": Shell(),
+    # Microscaling formats, which no Ethos-U has; the Arm backend asks for the names of two.
+    "torchao.prototype.mx_formats": Shell(),
+    "torchao.prototype.mx_formats.mx_tensor": Shell(
+        ("to_dtype", "to_mx"), (), {"torchao.prototype.mx_formats.constants": ("DTYPE_FP6_E2M3", "DTYPE_FP6_E3M2")}
+    ),
+    # Another backend, for the base class of its passes, which is ExecuTorch's.
+    "executorch.backends.xnnpack": Shell(),
+    "executorch.backends.xnnpack._passes": Shell(),
 }
 _DECOMPOSED = ("auto_functionalized", "control_deps")
 
@@ -38,7 +66,7 @@ _DECOMPOSED = ("auto_functionalized", "control_deps")
 def lean_imports() -> Iterator[None]:
     """Replace the modules while the block imports what it needs."""
     collected = gc.isenabled()
-    finder = _Finder()
+    finder = Finder(_SHELLS, {"decompose_auto_functionalized": _Decompose})
     gc.disable()
     sys.meta_path.insert(0, finder)
     try:
@@ -48,7 +76,8 @@ def lean_imports() -> Iterator[None]:
             yield
     finally:
         sys.meta_path.remove(finder)
-        finder.withdraw()
+        finder.close()
+        _polyfills_before_tracing()
         if collected:
             gc.enable()
 
@@ -91,67 +120,7 @@ def _is_table(stream: object) -> bool:
     return isinstance(stream, str) and "executorch/exir/dialects/edge" in stream[:200]
 
 
-class _Finder(MetaPathFinder, Loader):
-    """Finds stand-ins for the modules of the table."""
-
-    def __init__(self) -> None:
-        self._made: list[ModuleType] = []
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        del path, target
-        return ModuleSpec(fullname, self) if fullname in _LATER else None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        made = _StandIn(spec.name)
-        self._made.append(made)
-        return made
-
-    def exec_module(self, module: ModuleType) -> None:
-        for name in _LATER[module.__name__]:
-            kind = _Decompose if name == "decompose_auto_functionalized" else _Later
-            setattr(module, name, kind(module.__name__, name))
-
-    def withdraw(self) -> None:
-        """Let imports find the real modules from now on."""
-        for module in self._made:
-            name = module.__name__
-            if sys.modules.get(name) is module:
-                del sys.modules[name]
-            parent, _, last = name.rpartition(".")
-            if vars(sys.modules[parent]).get(last) is module:
-                delattr(sys.modules[parent], last)
-
-
-class _StandIn(ModuleType):
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(_real(self.__name__), name)
-
-
-class _Later:
-    """Something of a module that is imported when it is first used."""
-
-    def __init__(self, module: str, name: str) -> None:
-        self._where = module, name
-
-    def real(self) -> Any:
-        """What it stands for."""
-        module, name = self._where
-        return getattr(_real(module), name)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.real()(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self.real(), name)
-
-
-class _Decompose(_Later):
+class _Decompose(Later):
     """``decompose_auto_functionalized``: matches such nodes in a graph and its subgraphs, and changes nothing else."""
 
     def __call__(self, graph: Any) -> Any:
@@ -161,13 +130,17 @@ class _Decompose(_Later):
         return None
 
 
-def _real(name: str) -> ModuleType:
-    """The module itself, which also takes its place in ``sys.modules``."""
-    finders = [finder for finder in sys.meta_path if isinstance(finder, _Finder)]
-    for finder in finders:
-        sys.meta_path.remove(finder)
-        finder.withdraw()
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.meta_path[:0] = finders
+def _polyfills_before_tracing() -> None:
+    """Let dynamo load its polyfills when it begins its first trace; a lowering, which exports as is, has none."""
+    loader, tracing = sys.modules.get(_LOADER), sys.modules.get("torch._dynamo.symbolic_convert")
+    if loader is None or tracing is None:
+        return
+    translator: Any = tracing.InstructionTranslatorBase
+    original = translator.__init__
+
+    def init(this: Any, *args: Any, **kwargs: Any) -> None:
+        translator.__init__ = original
+        become_real(loader)
+        original(this, *args, **kwargs)
+
+    translator.__init__ = init
