@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from corstone.lowering import edge_table
-from corstone.lowering.standins import Finder, Later, Shell, become_real
+from corstone.lowering.standins import Finder, Later, Noted, Shell, become_real, is_shell
 
 _LOADER = "torch._dynamo.polyfills.loader"
 _SHELLS: Mapping[str, Shell] = {
@@ -31,8 +31,11 @@ _SHELLS: Mapping[str, Shell] = {
     # operators of the module named here are there.
     "torch.distributed.fsdp": Shell((), ("torch.distributed._symmetric_memory",)),
     "torch.distributed.fsdp._fully_shard": Shell(("_fsdp_param_group",)),
-    # What dynamo traces instead of functions in C: registering asks its tables, which import all that torch has.
-    _LOADER: Shell(),
+    # Inductor's decompositions, where torchao enters its own.
+    "torch._inductor.decomposition": Shell(noted=("register_decomposition",)),
+    # What dynamo traces instead of functions in C: registering asks its tables, which import all that torch has. Stack
+    # traces leave their files out, where frames can be of them.
+    _LOADER: Shell(given={"POLYFILLED_MODULES": ()}),
     # Weight-only quantization, float8 and its optimizers. Lowering quantizes by ``pt2e``, the package below.
     "torchao.quantization": Shell(
         ("quantize_",),
@@ -66,7 +69,7 @@ _DECOMPOSED = ("auto_functionalized", "control_deps")
 def lean_imports() -> Iterator[None]:
     """Replace the modules while the block imports what it needs."""
     collected = gc.isenabled()
-    finder = Finder(_SHELLS, {"decompose_auto_functionalized": _Decompose})
+    finder = Finder(_SHELLS, _SPECIAL)
     gc.disable()
     sys.meta_path.insert(0, finder)
     try:
@@ -130,10 +133,23 @@ class _Decompose(Later):
         return None
 
 
+class _Decomposition(Noted):
+    """``register_decomposition``: inductor's table starts with all composite operators, now those of torchao, too."""
+
+    def before_late_call(self, args: tuple[Any, ...]) -> None:
+        table = self.module.decompositions
+        for packet in args[0]:
+            for overload in packet.overloads():
+                table.pop(getattr(packet, overload), None)
+
+
+_SPECIAL = {"decompose_auto_functionalized": _Decompose, "register_decomposition": _Decomposition}
+
+
 def _polyfills_before_tracing() -> None:
     """Let dynamo load its polyfills when it begins its first trace; a lowering, which exports as is, has none."""
     loader, tracing = sys.modules.get(_LOADER), sys.modules.get("torch._dynamo.symbolic_convert")
-    if loader is None or tracing is None:
+    if loader is None or tracing is None or not is_shell(loader):
         return
     translator: Any = tracing.InstructionTranslatorBase
     original = translator.__init__
@@ -141,6 +157,8 @@ def _polyfills_before_tracing() -> None:
     def init(this: Any, *args: Any, **kwargs: Any) -> None:
         translator.__init__ = original
         become_real(loader)
+        for module in ("torch._dynamo.guards", "torch.fx.experimental.symbolic_shapes"):
+            sys.modules[module].uninteresting_files.cache_clear()
         original(this, *args, **kwargs)
 
     translator.__init__ = init

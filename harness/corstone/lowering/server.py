@@ -23,6 +23,7 @@ _LATE = (
     "encodings.cp437",
     "executorch.extension.flat_tensor.serialize.serialize",
     "ml_dtypes",
+    "multiprocessing.synchronize",
     "torch._export.db.logging",
     "torch._export.passes._node_metadata_hook",
     "torch._export.passes.add_runtime_assertions_for_constraints_pass",
@@ -33,6 +34,7 @@ _LATE = (
     "torch._functorch._aot_autograd.subclass_parametrization",
     "torch._inductor.compiler_bisector",
     "torch._inductor.fx_passes.dedupe_symint_uses",
+    "torch._inductor.sizevars",
     "torch._subclasses.schema_check_mode",
     "torch.export._leakage_detection_utils",
     "torch.export._trace",
@@ -45,7 +47,9 @@ _LATE = (
 def preload() -> None:
     """Import what lowering needs. What cannot be imported is left to the child, which says so."""
     with suppress(Exception), lean_imports():
+        import corstone.accuracy.budget_file
         import corstone.lowering.build
+        import corstone.lowering.child
         import corstone.lowering.host  # noqa: F401
         from corstone.lowering.speed import spare_repeated_work
 

@@ -3,7 +3,8 @@
 A shell has the module's name, place and, for a package, its folder, so that modules below it are imported as ever. It
 runs the module's code, in itself, when it is asked for a name it does not have; who imported it holds the right object.
 Names that importers take out of it by ``from`` stand there as a ``Later``, or are those of a lighter module where they
-come from. Leaves out which modules are shells and why (``lean``). Needs no torch itself.
+come from; calls that register something there are kept and made when it is itself. Leaves out which modules are shells
+and why (``lean``). Needs no torch itself.
 """
 
 from __future__ import annotations
@@ -23,25 +24,27 @@ class Shell:
     """What a module is before it is itself.
 
     ``later`` are names that are only called, compared, or have their attributes used; ``first`` are modules that the
-    real one would import and that others count on; ``homes`` gives for modules the names that are theirs.
+    real one would import and that others count on; ``homes`` gives for modules the names that are theirs; ``given`` are
+    names with what they are until then; ``noted`` are functions, or decorators with arguments, that register something.
     """
 
     later: tuple[str, ...] = ()
     first: tuple[str, ...] = ()
     homes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    given: Mapping[str, object] = field(default_factory=dict)
+    noted: tuple[str, ...] = ()
 
 
 class Later:
     """Something of a module that is looked up when it is first used."""
 
     def __init__(self, module: ModuleType, name: str) -> None:
-        self._where = module, name
+        self.module, self.name = module, name
 
     def real(self) -> Any:
         """What it stands for."""
-        module, name = self._where
-        become_real(module)
-        return getattr(module, name)
+        become_real(self.module)
+        return getattr(self.module, self.name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.real()(*args, **kwargs)
@@ -59,6 +62,31 @@ class Later:
 
     def __hash__(self) -> int:
         return hash(self.real())
+
+
+class Noted(Later):
+    """A function of a shell whose calls are made when the shell has become real."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(self.module, _Module):
+            return self.real()(*args, **kwargs)
+        decorated: list[Any] = []
+
+        def make() -> None:
+            self.before_late_call(args)
+            result = self.real()(*args, **kwargs)
+            for thing in decorated:
+                result(thing)
+
+        def decorate(thing: Any) -> Any:
+            decorated.append(thing)
+            return thing
+
+        self.module.notes.append(make)
+        return decorate
+
+    def before_late_call(self, args: tuple[Any, ...]) -> None:
+        """Undo what the module has by itself for such a call, as it was run later than it would have been."""
 
 
 Make = Callable[[ModuleType, str], Later]
@@ -99,25 +127,37 @@ class Finder(MetaPathFinder, Loader):
         for home, names in shell.homes.items():
             for name in names:
                 setattr(module, name, getattr(importlib.import_module(home), name))
+        vars(module).update(shell.given)
+        vars(module).update({name: self._special.get(name, Noted)(module, name) for name in shell.noted})
         for name in shell.later:
             setattr(module, name, self._special.get(name, Later)(module, name))
 
     def close(self) -> None:
         """From now on those who take such a name get what it stands for."""
         for module in self._made:
-            if type(module) is _Module:
-                for name in self._table[module.__name__].later:
+            if is_shell(module):
+                shell = self._table[module.__name__]
+                for name in (*shell.later, *shell.noted):
                     vars(module).pop(name, None)
 
 
 class _Module(ModuleType):
-    """A shell."""
+    """A shell; ``notes`` are calls to be made when it is real."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.notes: list[Callable[[], None]] = []
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or (_is_below(self, name) and _imports_are_lean()):
+        if (name.startswith("__") and name != "__all__") or (_is_below(self, name) and _imports_are_lean()):
             raise AttributeError(name)
         become_real(self)
         return getattr(self, name)
+
+
+def is_shell(module: ModuleType) -> bool:
+    """Whether it has not become itself."""
+    return type(module) is _Module
 
 
 def _imports_are_lean() -> bool:
@@ -130,15 +170,16 @@ def _is_below(package: ModuleType, name: str) -> bool:
 
 
 def become_real(module: ModuleType) -> None:
-    """Run the code of a shell, after that of the packages it is in, which may already have done so."""
+    """Run the code of a shell, after that of the packages it is in and before that of the shells below it."""
     parent, _, _ = module.__name__.rpartition(".")
     if parent and parent in sys.modules:
         become_real(sys.modules[parent])
-    if type(module) is not _Module:
+    if not is_shell(module):
         return
     assert module.__spec__ is not None
     real: ModuleSpec = module.__spec__.loader_state
-    module.__class__ = ModuleType  # type: ignore[assignment]
+    notes = vars(module).pop("notes")
+    module.__class__ = ModuleType
     module.__spec__, module.__loader__ = real, real.loader
     finders = [finder for finder in sys.meta_path if isinstance(finder, Finder)]
     for finder in finders:
@@ -146,5 +187,10 @@ def become_real(module: ModuleType) -> None:
     try:
         assert real.loader is not None
         real.loader.exec_module(module)
+        # The code of a package may import those for what they register.
+        for name in [name for name in sys.modules if name.rpartition(".")[0] == module.__name__]:
+            become_real(sys.modules[name])
+        for make in notes:
+            make()
     finally:
         sys.meta_path[:0] = finders

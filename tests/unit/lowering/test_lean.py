@@ -11,6 +11,7 @@ pytest.importorskip("executorch", reason="ExecuTorch is not installed")
 
 SCRIPT = """
 import gc, importlib, sys
+from corstone.lowering import standins
 from corstone.lowering.lean import lean_imports
 
 assert gc.isenabled()
@@ -22,7 +23,7 @@ spared = ("networkx", "torchao.float8", "torch.onnx", "executorch.backends.xnnpa
 assert not [name for name in spared if name in sys.modules], [name for name in spared if name in sys.modules]
 
 def is_shell(name):
-    return type(sys.modules[name]).__name__ == "_Module"
+    return standins.is_shell(sys.modules[name])
 
 import torch
 import torch.export._remove_auto_functionalized_pass as removing
@@ -70,10 +71,12 @@ def traced(x, pairs=((1, 2), (3, 4))):
         total = total * pair
     return total + operator.countOf([1, 2, 1], 1)
 
+assert "<string>" in torch.fx.experimental.symbolic_shapes.uninteresting_files()
 assert is_shell("torch._dynamo.polyfills.loader")
 x = torch.ones(4)
 assert torch.equal(torch.compile(traced, backend="eager", fullgraph=True)(x), traced(x))
 assert not is_shell("torch._dynamo.polyfills.loader")
+assert torch._dynamo.polyfills.itertools.__file__ in torch.fx.experimental.symbolic_shapes.uninteresting_files()
 import torch._dynamo.trace_rules as rules
 assert rules.is_polyfilled_callable(operator.countOf)
 
@@ -85,7 +88,11 @@ assert torch.equal(torch.export.export(Traced(), (x,), strict=True).module()(x),
 """
 
 OTHERS = """
+assert is_shell("torch._inductor.decomposition")
 import torch._inductor.compile_fx
+from torch._inductor.decomposition import decompositions
+entered = torch.ops.torchao.dequantize_affine.default
+assert decompositions[entered].__name__ == "_dequantize_affine"
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 from torch.distributed.fsdp._fully_shard import _fsdp_param_group
 import torch._dynamo.variables.functions as functions
