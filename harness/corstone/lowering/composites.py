@@ -18,6 +18,7 @@ import torch
 from corstone.lowering.replacing import is_known
 
 _QUESTION = "_collect_all_valid_cia_ops"
+_MATERIALIZE = "_materialize_cpp_cia_ops"
 _OVERRIDE = "_override_composite_implicit_decomp"
 _QUESTION_READ = "1d09a99ea79bd377c8f0acc97247545fc7c769103e4e94cad6e72370598fd615"
 _OVERRIDE_READ = "4422dc79d0792af728dd8eacf0a2fadcf00195c8802ceca15632b737d9d5c9bd"
@@ -51,7 +52,8 @@ class _Memory:
     def __init__(self, utils: Any) -> None:
         self._everything: Callable[[], set[Any]] = getattr(utils, _QUESTION)
         self._of_namespace: Callable[[Any], set[Any]] = utils._collect_all_valid_cia_ops_for_namespace
-        self._materialize: Callable[[], None] = utils._materialize_cpp_cia_ops
+        self._utils = utils
+        self._materialize: Callable[[], None] = getattr(utils, _MATERIALIZE)
         self._names: frozenset[str] = frozenset()
         self._spaces: frozenset[str] = frozenset()
         self._known: frozenset[Any] = frozenset()
@@ -66,15 +68,26 @@ class _Memory:
             self._remember()
             return set(self._known)
         # Not kept: the namespaces of a lowering go with it.
-        self._materialize()
         found = set(self._known)
-        for space in set(torch.ops._dir) - self._spaces:
-            if isinstance(namespace := getattr(torch.ops, space), torch._ops._OpNamespace):
-                found |= self._of_namespace(namespace)
+        with self._materialized():
+            for space in set(torch.ops._dir) - self._spaces:
+                if isinstance(namespace := getattr(torch.ops, space), torch._ops._OpNamespace):
+                    found |= self._of_namespace(namespace)
         return found
 
+    @contextmanager
+    def _materialized(self) -> Iterator[None]:
+        """Ask for all operators once, and not again for each of seventy namespaces."""
+        self._materialize()
+        setattr(self._utils, _MATERIALIZE, lambda: None)
+        try:
+            yield
+        finally:
+            setattr(self._utils, _MATERIALIZE, self._materialize)
+
     def _remember(self) -> None:
-        self._known = frozenset(self._everything())
+        with self._materialized():
+            self._known = frozenset(self._everything())
         # Walking all of them has made some.
         self._names = frozenset(torch._C._dispatch_get_all_op_names())
         self._spaces = frozenset(torch.ops._dir) | {name.partition("::")[0] for name in self._names}

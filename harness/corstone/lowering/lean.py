@@ -15,6 +15,7 @@ import inspect
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from types import FrameType, ModuleType
 from typing import Any
 
 from corstone.lowering import edge_table
@@ -75,6 +76,7 @@ def lean_imports() -> Iterator[None]:
     try:
         with ExitStack() as stack:
             stack.enter_context(_frames_without_source())
+            stack.enter_context(_modules_of_frames())
             stack.enter_context(_edge_table_by_block())
             yield
     finally:
@@ -94,6 +96,25 @@ def _frames_without_source() -> Iterator[None]:
         yield
     finally:
         inspect.getframeinfo = original
+
+
+@contextmanager
+def _modules_of_frames() -> Iterator[None]:
+    """``inspect.getmodule`` resolves the files of all modules that are new to find the one a frame says it is in."""
+    original = inspect.getmodule
+
+    def getmodule(thing: Any, _filename: str | None = None) -> ModuleType | None:
+        if isinstance(thing, FrameType):
+            module = sys.modules.get(thing.f_globals.get("__name__", ""))
+            if module is not None and getattr(module, "__file__", None) == thing.f_code.co_filename:
+                return module
+        return original(thing, _filename)
+
+    inspect.getmodule = getmodule
+    try:
+        yield
+    finally:
+        inspect.getmodule = original
 
 
 @contextmanager
