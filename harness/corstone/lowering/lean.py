@@ -103,12 +103,12 @@ def _modules_of_frames() -> Iterator[None]:
     """``inspect.getmodule`` resolves the files of all modules that are new to find the one a frame says it is in."""
     original = inspect.getmodule
 
-    def getmodule(thing: Any, _filename: str | None = None) -> ModuleType | None:
-        if isinstance(thing, FrameType):
-            module = sys.modules.get(thing.f_globals.get("__name__", ""))
-            if module is not None and getattr(module, "__file__", None) == thing.f_code.co_filename:
+    def getmodule(object: object, _filename: str | None = None) -> ModuleType | None:
+        if isinstance(object, FrameType):
+            module = sys.modules.get(object.f_globals.get("__name__", ""))
+            if module is not None and getattr(module, "__file__", None) == object.f_code.co_filename:
                 return module
-        return original(thing, _filename)
+        return original(object, _filename)
 
     inspect.getmodule = getmodule
     try:

@@ -1,11 +1,13 @@
 """Runs the TOSA reference model once: ``python -m corstone.reference.tosa_child FLATBUFFER FOLDER``.
 
 ``inputs.npz`` (in-0, in-1, ...) in; ``out-<i>.npy`` and ``status.json`` out. Everything the model prints goes to our
-standard output, which the parent keeps for its messages.
+standard output, which the parent keeps for its messages. Started as that command, or forked by the server of the boots
+(``emulator/server.py``), which has imported this.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import sys
 from pathlib import Path
@@ -15,7 +17,14 @@ import numpy as np
 from corstone.reference.graph import read_graph
 
 
-def main(flatbuffer: Path, folder: Path) -> None:
+def main() -> int:
+    """Entry point of the command."""
+    faulthandler.enable()
+    run(Path(sys.argv[1]), Path(sys.argv[2]))
+    return 0
+
+
+def run(flatbuffer: Path, folder: Path) -> None:
     """Run, and leave outputs and status in ``folder``."""
     try:
         import tosa_reference_model as model
@@ -39,4 +48,4 @@ def _status(folder: Path, status: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    sys.exit(main())

@@ -14,7 +14,7 @@ import pytest
 from tests.unit.conftest import NETWORKS, Programs
 
 from corstone.causes import Cause
-from corstone.errors import ConfigError, ToolError
+from corstone.errors import ConfigError
 from corstone.judge.reference import Status
 from corstone.lowering import LowerRequest, lower
 from corstone.program import Program
@@ -202,20 +202,6 @@ def test_a_graph_cut_anywhere_is_refused_by_name(programs: Programs) -> None:
         assert error.value.cause is Cause.BAD_PROGRAM
     with pytest.raises(ConfigError, match="bytes 4-7"):
         parse_graph(data[:4] + b"ASOT" + data[8:])
-
-
-def test_the_reference_model_that_crashes_is_a_tool_error(
-    programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fake = tmp_path / "site" / "tosa_reference_model"
-    fake.mkdir(parents=True)
-    (fake / "__init__.py").write_text("import os\nprint('assertion failed', flush=True)\nos.abort()\n")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
-    monkeypatch.setenv("CORSTONE_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(ToolError, match="SIGABRT") as error:
-        tosa.run(programs("acos", 8, "fixed").tosa[0], [every_code(8)])
-    assert error.value.cause is Cause.REFERENCE
-    assert "assertion failed" in str(error.value)
 
 
 def test_a_damaged_answer_of_the_model_is_computed_again(programs: Programs, empty_cache: Path) -> None:
