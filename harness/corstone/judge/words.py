@@ -73,7 +73,11 @@ def bits_hint(comparison: Comparison) -> str:
     """Where to look when bits differ."""
     if comparison.note:
         return ""
-    return "compare the command trace (--trace) with the graph at the listed elements"
+    return (
+        "compare the operation that is named with the graph ('corstone trace' shows its registers): where they say "
+        "something else, the compiler is at fault, and another Vela or another shape may do; 'corstone bundle' hands "
+        "the case over"
+    )
 
 
 def accuracy(comparison: Comparison) -> str:

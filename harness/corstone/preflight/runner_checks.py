@@ -8,6 +8,7 @@ from corstone.causes import Cause
 from corstone.formats.pte import PteFile
 from corstone.preflight.finding import ERROR, WARNING, Finding, Subject
 from corstone.preflight.kernel_table import image_has, registers, runners_with
+from corstone.runners import runner
 
 # ExecuTorch's arm_executor_runner.cpp names its pools so; sizes come from the symbols of an ELF.
 _POOL_SYMBOLS = {
@@ -133,10 +134,15 @@ def kernels(subject: Subject) -> list[Finding]:
     ]
 
 
+def _option(name: str) -> str:
+    providers = runner(name).providers
+    return f"--runner {name}" + (f" (with --provider {providers[0]} alone)" if len(providers) == 1 else "")
+
+
 def _who_has(subject: Subject, missing: list[str]) -> str:
     found = [set(runners_with(kernel, subject.target.product)) - {subject.runner.name} for kernel in missing]
     if every := sorted(set.intersection(*found)):
-        return f"use {' or '.join(f'--runner {name}' for name in every)}, or move the operator to the NPU"
+        return f"use {' or '.join(map(_option, every))}, or move the operator to the NPU"
     known = f"no runner known here for {subject.target.name} has {'it' if len(missing) == 1 else 'all of them'}"
     return f"{known}: bring one with --runner-elf, or move the operator to the NPU"
 

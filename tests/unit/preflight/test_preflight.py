@@ -280,6 +280,9 @@ def test_a_kernel_that_our_runner_lacks_is_named_with_the_runner_that_has_it(
     assert found.check == "kernels"
     assert "aten::exp.out" in found.found
     assert "corstone-300 has no such kernel" in found.offered
-    assert "--runner arm-executorch-u55" in found.change
+    assert found.change.startswith("use --runner arm-executorch-u55, or")
+    large = replace(subject(program, "ethos-u85-256", runner("corstone-320"), image=ours), board=board("corstone-320"))
+    (change,) = (f.change for f in preflight(large) if f.check == "kernels")
+    assert change.startswith("use --runner arm-executorch-u85 (with --provider fvp alone), or")
     with pytest.raises(ConfigError, match=r"aten::exp\.out"):
         require(subject(program, run=runner("corstone-300"), image=ours))
