@@ -58,6 +58,7 @@ _COMMON = (
     "-ffreestanding",
     "-fno-strict-aliasing",
     "-ffp-contract=off",
+    "-fno-math-errno",  # __builtin_fmaf is one instruction
     "-Iinclude",
     "-Wall",
     "-Wextra",

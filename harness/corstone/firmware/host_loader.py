@@ -89,7 +89,7 @@ def _compile(names: list[str], target: Path, root: Path) -> None:
         made = Path(work) / "host"
         for compiler in compilers:
             for sanitizers in _SANITIZERS:
-                argv = [*compiler, *_FLAGS, *sanitizers, *names, "-o", str(made)]
+                argv = [*compiler, *_FLAGS, *sanitizers, *names, "-o", str(made), "-lm"]
                 done = subprocess.run(
                     argv,
                     cwd=root,

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from tests.unit.firmware.pte_maker import DTYPES, PteMaker
 
 from corstone.firmware.host_loader import HostLoader
+from corstone.formats.pte import TensorValue
+from corstone.reference.kernels import KERNELS
 
 Array = np.ndarray[Any, Any]
 NUMBERS = {number: name for name, number in DTYPES.items()}
@@ -187,6 +189,14 @@ def test_mm_of_whole_numbers_is_exact(loader: HostLoader) -> None:
     rng = np.random.default_rng(4)
     a, b = rng.integers(-50, 50, (7, 11)).astype(np.float32), rng.integers(-50, 50, (11, 5)).astype(np.float32)
     np.testing.assert_array_equal(binary(loader, "aten::mm.out", a, b, (7, 5), "float32"), a @ b)
+
+
+def test_mm_fuses_product_and_sum_as_the_reference_does(loader: HostLoader) -> None:
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(size=(7, 11)).astype(np.float32), rng.normal(size=(11, 5)).astype(np.float32)
+    out = TensorValue("float32", (7, 5), (0, 1), None, None)
+    (expected,) = KERNELS["aten::mm.out"].compute((a, b), (out,))
+    np.testing.assert_array_equal(binary(loader, "aten::mm.out", a, b, (7, 5), "float32"), expected)
 
 
 @settings(max_examples=60, deadline=None)

@@ -9,7 +9,18 @@ library's own: ``unknown`` says so.
 
 from __future__ import annotations
 
-from corstone.reference.kernels import arithmetic, bounds, comparison, movement, parts, quant
+from corstone.reference.kernels import (
+    arithmetic,
+    bounds,
+    comparison,
+    movement,
+    parts,
+    pooling,
+    products,
+    quant,
+    resize,
+    topk,
+)
 from corstone.reference.kernels.row import Kernel
 
 KERNELS: dict[str, Kernel] = {
@@ -19,4 +30,8 @@ KERNELS: dict[str, Kernel] = {
     **comparison.ROWS,
     **bounds.ROWS,
     **arithmetic.ROWS,
+    **pooling.ROWS,
+    **topk.ROWS,
+    **products.ROWS,
+    **resize.ROWS,
 }

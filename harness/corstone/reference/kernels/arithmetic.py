@@ -2,8 +2,8 @@
 
 Source: ExecuTorch, kernels/portable/cpu, op_add.cpp, op_sub.cpp, op_mul.cpp, op_div.cpp, op_rsub.cpp, op_fmod.cpp and
 the unary ones by name; the common dtype is that of ``row.common_dtype``. ``fmod`` rounds nothing: its result is exact.
-Leaves out what takes two roundings that a compiler may fuse into one (add and sub of floats with another alpha than
-one), and everything of the C library.
+Where add and sub have another alpha than one, GCC, with which Arm's runner images are built, fuses product and sum
+(``fused``). Leaves out everything of the C library.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from corstone.causes import Cause
-from corstone.errors import ConfigError
 from corstone.formats.pte import TensorValue
+from corstone.reference.kernels.fused import fused
 from corstone.reference.kernels.row import Array, Kernel, compute_dtype, one, promoted
 
 
@@ -27,22 +26,16 @@ def _binary(function: Callable[[Array, Array], Array]) -> Kernel:
     return one(compute)
 
 
-def _scaled(function: Callable[[Array, Array], Array]) -> Kernel:
-    """``a + alpha * b`` of integers, or of floats where alpha is one."""
+def _scaled(function: Callable[[Array, Array], Array], sign: int) -> Kernel:
+    """``a + alpha * b`` or ``a - alpha * b``; the product and sum of floats are fused where alpha is not one."""
 
     def compute(args: Sequence[Any], out: TensorValue) -> Array:
         a, b = promoted(*args[:2])
-        alpha = args[2]
-        if alpha != 1:
-            if a.dtype.kind == "f":
-                raise ConfigError(
-                    f"add or sub of floats with alpha {alpha} on the CPU has no exact reference: compilers may fuse it",
-                    cause=Cause.UNSUPPORTED,
-                    hint="write the product as an operator of its own",
-                )
-            b = b * np.asarray(alpha).astype(b.dtype)
+        alpha = np.asarray(args[2]).astype(b.dtype)
         with np.errstate(all="ignore"):
-            return np.asarray(function(a, b)).astype(np.dtype(out.dtype))
+            if a.dtype == np.float32 and alpha != 1:
+                return fused(sign * alpha, *np.broadcast_arrays(b, a)).astype(np.dtype(out.dtype))
+            return np.asarray(function(a, b if alpha == 1 else b * alpha)).astype(np.dtype(out.dtype))
 
     return one(compute)
 
@@ -54,6 +47,13 @@ def _add(a: Array, b: Array) -> Array:
 def _sub(a: Array, b: Array) -> Array:
     # numpy has no difference of bools; in C it is one of integers.
     return np.asarray(a ^ b if a.dtype == bool else a - b)
+
+
+def _rsub(args: Sequence[Any], out: TensorValue) -> Array:
+    """``number - alpha * x``."""
+    x, number, alpha = args[:3]
+    a, b = promoted(x, number)
+    return _SUB.compute((b, a, alpha), (out,))[0]
 
 
 def _real(*operands: Any) -> tuple[Array, ...]:
@@ -126,6 +126,7 @@ def _arange_from_zero(_args: Sequence[Any], out: TensorValue) -> Array:
     return np.arange(out.shape[0]).astype(np.dtype(out.dtype))
 
 
+_SUB = _scaled(_sub, -1)
 _UNARY: dict[str, Callable[[Array], Array]] = {
     "abs": _abs,
     "neg": np.negative,
@@ -147,11 +148,11 @@ _BITS: dict[str, Callable[[Array, Array], Array]] = {
 ROWS = {
     **{f"aten::{name}.out": _unary(function) for name, function in _UNARY.items()},
     **{f"aten::bitwise_{n}.{kind}_out": _binary(f) for n, f in _BITS.items() for kind in ("Tensor", "Scalar")},
-    "aten::add.out": _scaled(_add),
-    "aten::add.Scalar_out": _scaled(_add),
-    "aten::sub.out": _scaled(_sub),
-    "aten::sub.Scalar_out": _scaled(_sub),
-    "aten::rsub.Scalar_out": _scaled(lambda a, b: _sub(b, a)),
+    "aten::add.out": _scaled(_add, 1),
+    "aten::add.Scalar_out": _scaled(_add, 1),
+    "aten::sub.out": _SUB,
+    "aten::sub.Scalar_out": _SUB,
+    "aten::rsub.Scalar_out": one(_rsub),
     "aten::mul.out": _binary(np.multiply),
     "aten::mul.Scalar_out": _binary(np.multiply),
     "aten::div.out": one(_div),

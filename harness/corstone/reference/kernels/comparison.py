@@ -38,15 +38,6 @@ def _where(args: Sequence[Any], out: TensorValue) -> Array:
     return np.where(condition.astype(bool), yes, no).astype(np.dtype(out.dtype))
 
 
-def _mm(args: Sequence[Any], out: TensorValue) -> Array:
-    """Matrix product, float32: each element a running sum in the order of k, as the portable kernel adds."""
-    a, b = args[:2]
-    total = np.zeros((a.shape[0], b.shape[1]), np.dtype(out.dtype))
-    for k in range(a.shape[1]):
-        total += a[:, k : k + 1] * b[k : k + 1, :]
-    return total
-
-
 _COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
     "eq": np.equal,
     "ne": np.not_equal,
@@ -64,5 +55,4 @@ ROWS = {
     **{f"aten::{n}.{kind}_out": _compared(f) for n, f in _COMPARISONS.items() for kind in ("Tensor", "Scalar")},
     **{f"aten::logical_{n}.out": _logical(f) for n, f in _LOGIC.items()},
     "aten::where.self_out": one(_where),
-    "aten::mm.out": one(_mm),
 }
