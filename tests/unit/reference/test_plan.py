@@ -99,6 +99,54 @@ def test_an_unknown_kernel_is_named() -> None:
     assert error.value.cause is Cause.UNSUPPORTED
 
 
+def test_lists_name_values_and_a_kernel_may_write_several_outputs() -> None:
+    x = np.arange(10, dtype=np.float32).reshape(5, 2)
+    values = [tensor((5, 2)), Value("int", 2), Value("int", 3), Value("int_list", (1, 2)), Value("int", -2)]
+    values += [tensor((2, 2)), tensor((3, 2)), Value("tensor_list", (5, 6)), Value("tensor_list", (5, 6))]
+    split = KernelCall("aten::split_with_sizes_copy.out", (0, 3, 4, 7, 8))
+    result = run_plan(plan(values, (0,), (6, 5), split), [x], refuse, ())
+    assert [o.tolist() for o in result.outputs] == [x[2:].tolist(), x[:2].tolist()]
+
+
+def test_values_and_indices_are_two_outputs() -> None:
+    values = [tensor((2, 3)), Value("int", 1), Value("bool", False)]
+    values += [tensor((2,)), tensor((2,), "int64"), Value("tensor_list", (3, 4))]
+    program = plan(values, (0,), (3, 4), KernelCall("aten::max.dim_max", (0, 1, 2, 3, 4, 5)))
+    largest, index = run_plan(program, [np.array([[1, 3, 3], [5, 4, 0]], np.float32)], refuse, ()).outputs
+    assert (largest.tolist(), index.tolist()) == ([3, 5], [1, 0])
+
+
+def test_an_item_of_an_optional_list_may_be_none() -> None:
+    values = [tensor((2, 3)), tensor((2,), "int64"), Value("optional_tensor_list", (-1, 1)), tensor((2, 2))]
+    program = plan(values, (0, 1), (3,), KernelCall("aten::index.Tensor_out", (0, 2, 3, 3)))
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert run_plan(program, [x, np.array([2, -3])], refuse, ()).outputs[0].tolist() == x[:, [2, 0]].tolist()
+
+
+def test_a_view_has_no_instruction_but_the_memory_of_another_tensor() -> None:
+    def planned(shape: tuple[int, ...], offset: int, dtype: str = "float32") -> Value:
+        return Value("tensor", TensorValue(dtype, shape, tuple(range(len(shape))), None, (1, offset)))
+
+    x = np.arange(4, dtype=np.float32)
+    for other, expected in ((planned((2, 2), 16), [[0, -1], [-2, -3]]), (planned((2, 2), 32), None)):
+        values = [planned((4,), 0), planned((4,), 16), other, planned((2, 2), 64)]
+        steps = (KernelCall("aten::neg.out", (0, 1, 1)), KernelCall("aten::clone.out", (2, 3, 3)))
+        program = plan(values, (0,), (3,), *steps)
+        if expected is None:
+            with pytest.raises(ConfigError, match="before anything wrote it"):
+                run_plan(program, [x], refuse, ())
+        else:
+            assert run_plan(program, [x], refuse, ()).outputs[0].tolist() == expected
+
+
+@pytest.mark.parametrize(("args", "what"), [((0, 1, 1), "does not fit"), ((0, 2, 1, 1), r"float32 \[2\]")])
+def test_a_kernel_on_operands_that_do_not_fit_is_named(args: tuple[int, ...], what: str) -> None:
+    program = plan([tensor((2,)), tensor((3,)), tensor((1,))], (0, 2), (1,), KernelCall("aten::mul.out", args))
+    with pytest.raises(ConfigError, match=what) as error:
+        run_plan(program, [np.zeros(2, np.float32), np.zeros(1, np.float32)], refuse, ())
+    assert error.value.cause is Cause.BAD_PROGRAM
+
+
 def test_a_delegate_gets_memory_and_its_answer_must_fit() -> None:
     order = (0, 2, 1)
     values = [tensor((1, 2, 3), "int8", order), tensor((1, 2, 3), "int8", order)]
