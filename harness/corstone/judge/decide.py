@@ -193,8 +193,9 @@ def _usable(case: _Case, references: Sequence[ReferenceResult]) -> list[Referenc
                 Outcome.ERROR,
                 Cause.REFERENCE,
                 "there is no exact reference to judge the bits by" + _why_none(references),
-                hint="an operator that stays on the CPU must be one that the references know; a program of yours needs "
-                "its TOSA graph; a reference that is missing can be installed",
+                hint="quantize an operator whose CPU kernel the references do not know, so that it is delegated to the "
+                "NPU, or leave it out ('corstone explain' lists what stayed on the CPU); a program of yours needs its "
+                "TOSA graph; a reference that is missing can be installed",
             )
         )
     return usable

@@ -51,6 +51,6 @@ def unknown(op: str) -> ConfigError:
     return ConfigError(
         f"the references do not know the CPU kernel {op}: {why}",
         cause=Cause.UNSUPPORTED,
-        hint="quantize the operator so that it is delegated to the NPU ('corstone explain' lists what stayed on the "
+        hint="quantize the operator, so that it is delegated to the NPU ('corstone explain' lists what stayed on the "
         "CPU), or leave it out of the network that is checked; 'corstone run' boots the program without judging it",
     )
