@@ -237,6 +237,52 @@ def resizing(x: Any) -> list[Any]:
     ]
 
 
+def kept(x: Any, n: Any, image: Any, volume: Any) -> list[Any]:
+    """Operators that ExecuTorch takes apart unless they are ``PRESERVED``; float [2, 3, 4], int32 [3, 4]."""
+    a = torch.ops.aten
+    return [
+        *(scalar(x, 0.3) for scalar in (a.add.Scalar, a.sub.Scalar, a.mul.Scalar, a.div.Scalar, a.rsub.Scalar)),
+        a.bitwise_and.Tensor(n, n + 5),
+        a.bitwise_or.Scalar(n, 5),
+        a.bitwise_xor.Scalar(n, 5),
+        a.any.dims(x > 1, (0, 2)),
+        a.pixel_shuffle(image, 2),
+        a.pixel_unshuffle(image, 2),
+        *(pad(x, (1, 2)) for pad in (a.reflection_pad1d, a.replication_pad1d)),
+        *(pad(image, (1, 2, 3, 1)) for pad in (a.reflection_pad2d, a.replication_pad2d)),
+        *(pad(volume, (1, 2, 3, 1, 0, 2)) for pad in (a.reflection_pad3d, a.replication_pad3d)),
+        a.roll(x, (1, -5), (0, 2)),
+        a.select_scatter(x, x[:, 0], 1, -1),
+        *a.split_copy.Tensor(x, 2, 1),
+        a.squeeze_copy.dim(x[:, :1], 1),
+        a.stack([x, x * 2], -1),
+        a.t_copy(x[0]),
+        a.transpose_copy.int(x, 0, -1),
+        a.tril(x, 1),
+        *a.unbind_copy.int(x, -1),
+        a.alias_copy(x),
+        a.detach_copy(x),
+        a.copy(x, x[:1]),
+        a.full_like(x, 0.3),
+        a.ones((2, 3)),
+        a.zeros((2, 3)),
+        a.arange(7),
+    ]
+
+
+def copies(x: Any) -> list[Any]:
+    """Without operators of dimension order."""
+    return [x.clone(), x.to(torch.int32), x[:, :, 1:].clone()]
+
+
+PRESERVED = """add.Scalar sub.Scalar mul.Scalar div.Scalar rsub.Scalar
+bitwise_and.Tensor bitwise_or.Scalar bitwise_xor.Scalar any.dims pixel_shuffle.default pixel_unshuffle.default reflection_pad1d.default reflection_pad2d.default
+reflection_pad3d.default replication_pad1d.default replication_pad2d.default replication_pad3d.default roll.default
+select_scatter.default split_copy.Tensor squeeze_copy.dim stack.default t_copy.default transpose_copy.int tril.default
+unbind_copy.int alias_copy.default detach_copy.default copy.default full_like.default ones.default zeros.default
+arange.default"""
+
+
 GROUPS: dict[str, tuple[Any, ...]] = {
     "movement": (noise(2, 3, 4), noise(2, 3, 4)),
     "parts": (noise(2, 6, 5), torch.tensor([[1, 0, 1], [2, 2, 5]])),
@@ -250,4 +296,11 @@ GROUPS: dict[str, tuple[Any, ...]] = {
     "sums": (noise(4, 37, 11),),
     "largest": ((noise(3, 40) * 3).round(), (noise(5, 6) * 2).round(), (noise(2, 700) * 3).round()),
     "resizing": (noise(2, 3, 5, 7),),
+    "kept": (
+        noise(2, 3, 4),
+        torch.arange(12, dtype=torch.int32).reshape(3, 4),
+        noise(1, 4, 4, 6),
+        noise(1, 2, 3, 4, 5),
+    ),
+    "copies": (noise(2, 3, 4),),
 }

@@ -1,10 +1,10 @@
 """The CPU kernels that lowered programs call outside their delegates, in numpy, as the table ``KERNELS``.
 
 Each computes what ExecuTorch's portable kernel computes (kernels/portable/cpu, kernels/quantized/cpu), element for
-element. Only kernels whose result does not depend on the implementation are here: data movement, comparisons, integer
-arithmetic, single correctly rounded float operations, and sums in the portable kernel's own order that were compared
-with a device. Leaves out every kernel over the C library's functions (exp, tanh, softmax, ...), whose last bits are the
-library's own: ``unknown`` says so.
+element, and was compared with Arm's runner image (``tests/fvp/test_cpu_kernels.py``). Data movement, comparisons,
+integer arithmetic and single correctly rounded float operations do not depend on the implementation; sums, fused
+products and the order of equal values do, and are those of that image. Leaves out every kernel over the C library's
+functions (exp, tanh, softmax, ...), whose last bits are the library's own: ``unknown`` says so.
 """
 
 from __future__ import annotations
