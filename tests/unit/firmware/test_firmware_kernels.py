@@ -1,4 +1,4 @@
-"""The seven CPU kernels against torch, bit for bit, on the host build of the device's own sources."""
+"""The CPU kernels against torch, bit for bit, on the host build of the device's own sources."""
 
 from __future__ import annotations
 
@@ -211,3 +211,33 @@ def test_quantize_is_the_formula_of_numpy(loader: HostLoader, x: list[float], sc
         scaled = np.rint(values * np.float32(1.0 / scale)) + np.float32(zero)
     expected = np.clip(scaled, -128, 127).astype(np.int8)
     np.testing.assert_array_equal(quantize(loader, values, scale, zero, -128, 127, "int8"), expected)
+
+
+def argmax(loader: HostLoader, x: Array, dim: int | None, keep: bool, order: Sequence[int] | None = None) -> Array:
+    m = PteMaker()
+    shape = np.argmax(x, axis=dim, keepdims=keep).shape
+    a, out = m.tensor(x.dtype.name, x.shape, order=order), m.tensor("int64", shape)
+    m.kernel("aten::argmax", "out", [a, m.null() if dim is None else m.integer(dim), m.boolean(keep), out, out])
+    m.inputs, m.outputs = [a], [out]
+    return run(loader, m, [x if order is None else x.transpose(order)])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "float32", "float64"])
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("dim", [None, 0, 1, 2, -1, -3])
+def test_argmax_is_torchs(loader: HostLoader, dtype: str, dim: int | None, keep: bool) -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(5)
+    # Few values, so that many are equal: the first of them counts.
+    x = rng.integers(0, 3, (2, 5, 3)).astype(dtype)
+    if x.dtype.kind == "f":
+        x[rng.random(x.shape) < 0.1] = np.nan
+    expected = torch.argmax(torch.from_numpy(x), dim, keep).numpy()
+    np.testing.assert_array_equal(argmax(loader, x, dim, keep), expected)
+
+
+def test_argmax_counts_in_the_order_of_dimensions_not_of_memory(loader: HostLoader) -> None:
+    x = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4)[:, ::-1].copy()
+    for dim in (None, 1, 2, 3):
+        got = argmax(loader, x, dim, False, (0, 2, 3, 1))
+        np.testing.assert_array_equal(got, np.argmax(x, axis=dim))

@@ -27,6 +27,7 @@ int kernel_gt(struct value **args, uint32_t count, struct error *error);
 int kernel_lt(struct value **args, uint32_t count, struct error *error);
 int kernel_where(struct value **args, uint32_t count, struct error *error);
 int kernel_mm(struct value **args, uint32_t count, struct error *error);
+int kernel_argmax(struct value **args, uint32_t count, struct error *error);
 
 /* Argument access with the error text in one place; false and an error when it is not what the kernel needs. */
 bool arg_count(uint32_t count, uint32_t wanted, const char *kernel, struct error *error);

@@ -12,6 +12,7 @@ static const struct kernel table[] = {
     {"aten::lt.Tensor_out", kernel_lt},
     {"aten::where.self_out", kernel_where},
     {"aten::mm.out", kernel_mm},
+    {"aten::argmax.out", kernel_argmax},
 #endif
 };
 
