@@ -276,7 +276,8 @@ def copies(x: Any) -> list[Any]:
 
 
 PRESERVED = """add.Scalar sub.Scalar mul.Scalar div.Scalar rsub.Scalar
-bitwise_and.Tensor bitwise_or.Scalar bitwise_xor.Scalar any.dims pixel_shuffle.default pixel_unshuffle.default reflection_pad1d.default reflection_pad2d.default
+bitwise_and.Tensor bitwise_or.Scalar bitwise_xor.Scalar any.dims
+pixel_shuffle.default pixel_unshuffle.default reflection_pad1d.default reflection_pad2d.default
 reflection_pad3d.default replication_pad1d.default replication_pad2d.default replication_pad3d.default roll.default
 select_scatter.default split_copy.Tensor squeeze_copy.dim stack.default t_copy.default transpose_copy.int tril.default
 unbind_copy.int alias_copy.default detach_copy.default copy.default full_like.default ones.default zeros.default
