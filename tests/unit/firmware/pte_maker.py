@@ -77,8 +77,11 @@ class PteMaker:
         return self._add(BOOL, lambda b: table(b, [(0, "Bool", value, False)]))
 
     def int_list(self, items: Sequence[int]) -> int:
-        indices = [self.integer(item) for item in items]
-        return self._add(INT_LIST, lambda b: table(b, [(0, "offset", vector(b, "Int64", 8, indices), 0)]))
+        return self.index_list([self.integer(item) for item in items])
+
+    def index_list(self, items: Sequence[int]) -> int:
+        """A list of integers whose items are the values of these indices."""
+        return self._add(INT_LIST, lambda b: table(b, [(0, "offset", vector(b, "Int64", 8, items), 0)]))
 
     def tensor(
         self,

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.firmware.pte_maker import PteMaker
 
 from corstone.causes import Cause
 from corstone.errors import ConfigError
@@ -92,3 +93,27 @@ def test_an_argument_that_was_none_takes_a_place_of_eight_bytes() -> None:
     pte = read_pte(PTE)
     with_none = replace(pte, values=(*pte.values, Value("null", None)), inputs=(*pte.inputs, len(pte.values)))
     assert [spec.size_bytes for spec in with_none.input_specs] == [pte.input_specs[0].size_bytes, 8]
+
+
+def with_list(*items: int) -> bytes:
+    """A program that copies its input and has a list: its items name values, 0 (the input) to 3 (the list)."""
+    m = PteMaker()
+    x, _ = m.tensor("int8", (2,)), m.integer(7)
+    out = m.tensor("int8", (2,))
+    m.index_list(items)
+    m.kernel("aten::clone", "out", [x, x, out, out])
+    m.inputs, m.outputs = [x], [out]
+    return m.build()
+
+
+def test_the_items_of_a_list_of_integers_are_values() -> None:
+    pte = read_pte(with_list(1, 1))
+    assert pte.values[3] == Value("int_list", (1, 1))
+    assert pte.values[1].value == 7
+
+
+@pytest.mark.parametrize(("items", "words"), [((1, 4), "item of a list 4"), ((-1,), "list -1"), ((3,), "holds a list")])
+def test_a_list_whose_items_are_no_values_is_refused(items: tuple[int, ...], words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as error:
+        read_pte(with_list(*items))
+    assert error.value.cause is Cause.BAD_PROGRAM

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +14,7 @@ from tests.unit.conftest import Programs
 from corstone.judge.codes import quantize
 from corstone.program import Program
 from corstone.reference import references
+from corstone.reference.domains import domain_findings
 from corstone_models.stimuli import stimulus_sets
 
 
@@ -97,3 +101,11 @@ def test_edge_exact_is_within_half_a_step_on_every_code(programs: Programs, netw
     exact = {"acos": np.arccos, "asin": np.arcsin, "atanh": np.arctanh}[network](x)
     # Tables are made in float32: a step's half is not cut to the last digit.
     assert (np.abs(y - exact) / taken.scale).max() < 0.5001
+
+
+def test_a_row_of_pythons_own_function_has_no_domain(tmp_path: Path, programs: Programs) -> None:
+    """``getitem`` takes one of several outputs, of topk or a split; its target has no namespace."""
+    program = programs("acos", 8, "fixed")
+    row = {"name": "getitem", "target": "<built-in function getitem>", "inputs": [vars(program.input_qparams[0])]}
+    (tmp_path / "operators.json").write_text(json.dumps([row | {"output": None, "constants": [1]}]))
+    assert domain_findings(replace(program, pte=tmp_path / program.pte.name)) == ()
