@@ -3,8 +3,9 @@
 While ``lean_imports`` is in force, a few modules are imported as shells (``standins``) that become themselves when they
 are first used, then or later; where a torch asks one of them for more than the table knows, at once. Meanwhile garbage
 is not looked for (what is imported stays), an operator's registration keeps its file and line without reading the
-source around them, and the table of the edge operators is parsed as far as it is needed (``edge_table``). Leaves out
-what torch repeats in every lowering (``speed``). Needs no torch itself.
+source around them, dataclasses get their methods when these are called (``lean_dataclasses``), and the table of the
+edge operators is parsed as far as it is needed (``edge_table``). Leaves out what torch repeats in every lowering
+(``speed``). Needs no torch itself.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from corstone.lowering import edge_table
+from corstone.lowering.lean_dataclasses import methods_on_demand
 from corstone.lowering.standins import Finder, Later, Noted, Shell, become_real, is_shell
 
 _LOADER = "torch._dynamo.polyfills.loader"
@@ -76,6 +78,7 @@ def lean_imports() -> Iterator[None]:
     try:
         with ExitStack() as stack:
             stack.enter_context(_frames_without_source())
+            stack.enter_context(methods_on_demand())
             stack.enter_context(_modules_of_frames())
             stack.enter_context(_edge_table_by_block())
             yield
