@@ -30,7 +30,7 @@ class _Tables:
 
     register: Array
     reserved: Array
-    high: Ints
+    high: Array
     sign: Ints
 
 
@@ -43,7 +43,7 @@ _SIGN = {"stride": 1 << 39}
 def _tables(product: str) -> _Tables:
     register = np.full(2 * CMD1, _NO_COMMAND, np.int16)
     reserved = np.zeros(2 * CMD1, np.uint32)
-    high, sign = np.zeros(2 * CMD1, np.int64), np.zeros(2 * CMD1, np.int64)
+    high, sign = np.zeros(2 * CMD1, np.uint32), np.zeros(2 * CMD1, np.int64)
     for row in instruction_set(product).rows:
         register[row.code] = row.index
         reserved[row.code] = 0xFFFF & ~row.allowed
@@ -64,7 +64,7 @@ class Commands:
     instructions: InstructionSet
     size: int
     offsets: Ints
-    codes: Array
+    codes: Ints
     params: Array
     data: Array
     register: Array
@@ -133,27 +133,27 @@ def decode(stream: bytes, product: str) -> Commands:
     if len(stream) % 4:
         raise NpuError("parse", f"the stream has {len(stream)} bytes, not a multiple of 4", name="stream", offset=0)
     words = np.frombuffer(stream, "<u4")
-    double = (words >> 14) & 3 == 1
-    first = _first_words(double)
-    where = np.flatnonzero(first)
+    double = words & 0xC000 == 0x4000
+    where = _first_words(double)
     heads = words[where]
     two = double[where]
-    following = np.minimum(where + 1, max(words.size - 1, 0))
-    data = np.where(two, words[following] if words.size else heads, 0).astype(np.int64)
-    codes = (heads & 0x3FF) | (two * np.uint32(CMD1))
-    params = (heads >> 16).astype(np.int64)
+    # The word behind the last one is 0: a stream that ends there is malformed.
+    data = np.append(words, np.uint32(0))[1:][where] * two
+    # Arrays are indexed fastest by int64.
+    codes = ((heads & 0x3FF) | (two * np.uint32(CMD1))).astype(np.int64)
+    params = heads >> 16
 
     tables = _tables(product)
     register = tables.register[codes]
-    malformed = (heads & 0x3C00 != 0) | (heads >> 15 & 1 != 0)
-    malformed |= (register == _NO_COMMAND) | (params & tables.reserved[codes] != 0)
+    malformed = ((heads & 0xBC00) | (params & tables.reserved[codes])) != 0
+    malformed |= register == _NO_COMMAND
     if where.size and two[-1] and where[-1] + 1 >= words.size:
         malformed[-1] = True
     found = np.flatnonzero(malformed)
     return Commands(
         instructions=instruction_set(product),
         size=len(stream),
-        offsets=where.astype(np.int64) * 4,
+        offsets=where * 4,
         codes=codes,
         params=params,
         data=data,
@@ -164,10 +164,10 @@ def decode(stream: bytes, product: str) -> Commands:
     )
 
 
-def _first_words(double: Array) -> Array:
-    """Which words start a command, ``bool [n]``."""
+def _first_words(double: Array) -> Ints:
+    """Which words start a command, ascending; ``double`` says of each word whether it looks like one of two words."""
     if not double.size:
-        return double.copy()
+        return np.zeros(0, np.int64)
     index = np.arange(double.size, dtype=np.int32)
     starts = double.copy()
     starts[1:] &= ~double[:-1]
@@ -176,13 +176,14 @@ def _first_words(double: Array) -> Array:
     data = double & odd
     # The word after a run belongs to the run's last command when that command is a first word.
     data[1:] |= ~double[1:] & double[:-1] & ~odd[:-1]
-    first: Array = ~data
-    return first
+    return np.flatnonzero(~data)
 
 
-def _values(tables: _Tables, codes: Array, params: Ints, data: Ints) -> Ints:
+def _values(tables: _Tables, codes: Ints, params: Array, data: Array) -> Ints:
     """What each two-word command sets its register to."""
-    wide: Ints = data | (params & tables.high[codes]) << 32
+    wide: Ints = (params & tables.high[codes]).astype(np.int64)
+    wide <<= 32
+    wide |= data
     sign = tables.sign[codes]
     wide ^= sign
     wide -= sign

@@ -26,7 +26,7 @@ from corstone.emulator.npu.memory import Memory
 from corstone.emulator.npu.operations import build_plan, label
 from corstone.emulator.npu.plan import Plan
 from corstone.emulator.npu.pointwise import Pointwise
-from corstone.emulator.npu.state import RegisterFile, Registers
+from corstone.emulator.npu.state import Chosen, RegisterFile, Registers
 from corstone.emulator.npu.stats import Limits, RunStats
 from corstone.emulator.npu.trace import Trace, TraceRecord
 from corstone.emulator.npu.types import Array, Ints
@@ -34,7 +34,7 @@ from corstone.emulator.npu.types import Array, Ints
 _STOP, _IRQ, _BRANCH = 0x000, 0x001, CMD1 | 0x100
 _WAITS = (0x011, 0x012, 0x013)
 _CONTROL = (_STOP, _IRQ, _BRANCH)
-_BLOCK = 65536
+_BLOCK = 1 << 14
 _MANY = 8
 _IGNORED = ("BLOCKDEP", "IFM_IB_END", "IFM2_IB_START", "AB_START")
 """Registers that only say how the hardware uses its internal memory and its pipeline."""
@@ -49,12 +49,12 @@ _PLANS: OrderedDict[tuple[object, ...], tuple[str, Plan]] = OrderedDict()
 
 @dataclass(frozen=True)
 class _Segment:
-    """Operations in a row that share one plan: their command indices ``[n]`` and pointers ``[n, pointers]``."""
+    """Operations in a row that share one plan: their command indices ``[n]`` and their pointers."""
 
     operations: Ints
     name: str
     plan: Plan
-    pointers: Ints
+    pointers: Chosen
 
 
 @dataclass
@@ -71,7 +71,7 @@ class _Known:
 
     def keep(self, key: tuple[int, int, bytes], segments: list[_Segment], after: Ints) -> None:
         """Remember a stretch, unless the stream has too much already."""
-        size = sum(s.pointers.nbytes + s.operations.nbytes for s in segments) + 2 * after.nbytes
+        size = sum(s.pointers.size_bytes + s.operations.nbytes for s in segments) + 2 * after.nbytes
         self.lasting &= self.size + size <= _KEPT_BYTES // 4
         if self.lasting:
             self.size += size
@@ -229,7 +229,7 @@ class Run:
                 name, plan = self._plan(operation, snapshots.row(first))
             except NpuError as error:
                 raise self._located(error, operation) from None
-            segment = _Segment(operations[first:last], name, plan, pointers[first:last])
+            segment = _Segment(operations[first:last], name, plan, pointers.part(first, last))
             self._run_segment(start, segment)
             if self._known.lasting:
                 done.append(segment)
@@ -248,9 +248,9 @@ class Run:
             for number in range(count):
                 machine.charge(segment.name, plan.cost)
                 if self.trace is None:
-                    plan.run(machine, segment.pointers[number].tolist())
+                    plan.run(machine, segment.pointers.at(number))
                 else:
-                    self._traced(int(segment.operations[number]), plan, segment.pointers[number].tolist(), start)
+                    self._traced(int(segment.operations[number]), plan, segment.pointers.at(number), start)
                     start = int(segment.operations[number]) + 1
         except NpuError as error:
             raise self._located(error, int(segment.operations[number])) from None

@@ -18,7 +18,8 @@ from corstone.emulator.npu.places import Places, assign, regular
 from corstone.emulator.npu.plan import Compute
 from corstone.emulator.npu.scaling import Rounding
 from corstone.emulator.npu.slices import pieces
-from corstone.emulator.npu.types import Array, Bytes, DType, Ints, bounds
+from corstone.emulator.npu.state import Chosen
+from corstone.emulator.npu.types import Array, Bytes, DType, bounds
 
 
 class PointFunction:
@@ -120,8 +121,8 @@ class Pointwise(Compute):
         # What goes to a chain must not be a view of memory that later operations change.
         return result.copy() if result is values and self.output.geometry is None else result
 
-    def run_many(self, machine: Machine, pointers: Ints) -> bool:
-        """Execute at many pointers at once, int64 ``[n, pointers]``; False, with nothing done, where that is not safe.
+    def run_many(self, machine: Machine, pointers: Chosen) -> bool:
+        """Execute at many pointers at once; False, with nothing done, where that is not safe.
 
         It is where both maps are one plain view each, everything lies in memory, and nothing that is read is written.
         A table is looked up as it is now: operations that change one end a run. Of two writes to one place the later
@@ -132,8 +133,8 @@ class Pointwise(Compute):
             return False
         if self.function.dtype.itemsize > 1 and not self.function.identity:
             return False
-        reads = Places.of(source.geometry, source.region, pointers[:, source.first])
-        writes = Places.of(target, self.output.region, pointers[:, self.output.first])
+        reads = Places.of(source.geometry, source.region, pointers.column(source.first))
+        writes = Places.of(target, self.output.region, pointers.column(self.output.first))
         if reads is None or writes is None or reads.meets(writes):
             return False
         try:

@@ -20,6 +20,36 @@ UNSET = int(np.iinfo(np.int64).min)
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """A few registers at ``size`` operations: their first values, and columns int64 ``[size]`` of those written."""
+
+    size: int
+    first: list[int]
+    written: dict[int, Ints]
+
+    def at(self, number: int) -> list[int]:
+        """All of them at one operation."""
+        values = list(self.first)
+        for place, column in self.written.items():
+            values[place] = int(column[number])
+        return values
+
+    def column(self, place: int) -> Ints:
+        """One of them at every operation, int64 ``[size]``; not to be written to."""
+        found = self.written.get(place)
+        return np.broadcast_to(np.int64(self.first[place]), (self.size,)) if found is None else found
+
+    def part(self, begin: int, end: int) -> Chosen:
+        """Some of the operations."""
+        return Chosen(end - begin, self.first, {place: column[begin:end] for place, column in self.written.items()})
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of memory they take."""
+        return 8 * (len(self.first) + sum(column.size for column in self.written.values()))
+
+
+@dataclass(frozen=True)
 class Snapshots:
     """The registers as each of n operations sees them: what the first sees, and what is written since.
 
@@ -40,20 +70,17 @@ class Snapshots:
         registers[self.columns] = self.values[np.searchsorted(self.keys, wanted, side="right") - 1]
         return registers
 
-    def select(self, registers: Ints) -> Ints:
-        """Chosen registers at every operation, int64 ``[n, len(registers)]``."""
-        # A row a register: what is written and read later is one register at many operations.
-        chosen = np.empty((registers.size, self.operations), np.int64)
+    def select(self, registers: Ints) -> Chosen:
+        """Chosen registers at every operation."""
+        written = {}
         for place, register in enumerate(registers.tolist()):
             found = np.flatnonzero(self.columns == register)
-            if not found.size:
-                chosen[place] = self.base[register]
-                continue
-            begin = int(found[0]) * self.operations
-            first, last = np.searchsorted(self.keys, (begin, begin + self.operations))
-            lengths = np.diff(self.keys[first:last], append=begin + self.operations)
-            chosen[place] = np.repeat(self.values[first:last], lengths)
-        return chosen.T
+            if found.size:
+                begin = int(found[0]) * self.operations
+                first, last = np.searchsorted(self.keys, (begin, begin + self.operations))
+                lengths = np.diff(self.keys[first:last], append=begin + self.operations)
+                written[place] = np.repeat(self.values[first:last], lengths)
+        return Chosen(self.operations, self.base[registers].tolist(), written)
 
     def changes(self, ignored: Array) -> Array:
         """Whether each operation but the first sees another state than the one before it, ``bool [n - 1]``.

@@ -45,7 +45,7 @@ def test_states_are_those_of_a_walk(steps: list[tuple[str, int] | None]) -> None
         if part.size:
             snapshots = file.snapshots(commands, start, part)
             got += [snapshots.row(n) for n in range(part.size)]
-            addresses += snapshots.select(base)[:, 0].tolist()
+            addresses += snapshots.select(base).column(0).tolist()
             changed.append((part.size, snapshots.changes(nothing).tolist()))
             start = int(part[-1]) + 1
     for row, want in zip(got, expected, strict=True):
@@ -76,5 +76,8 @@ def test_changes_leave_out_what_does_not_count() -> None:
     ignored = np.zeros(len(instructions.registers), bool)
     ignored[instructions.by_name["IFM_BASE0"].index] = True
     assert snapshots.changes(ignored).tolist() == [False, True]
-    column = np.array([instructions.by_name["IFM_BASE0"].index])
-    assert snapshots.select(column).tolist() == [[0], [16], [32]]
+    chosen = snapshots.select(np.array([instructions.by_name[name].index for name in ("IFM_BASE0", "OFM_BASE0")]))
+    assert chosen.column(0).tolist() == [0, 16, 32]
+    assert chosen.column(1).tolist() == [UNSET] * 3
+    assert [chosen.at(n) for n in range(3)] == [[base, UNSET] for base in (0, 16, 32)]
+    assert chosen.part(1, 3).at(1) == [32, UNSET]
