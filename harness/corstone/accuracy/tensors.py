@@ -19,7 +19,8 @@ import numpy.typing as npt
 from corstone.errors import ConfigError
 from corstone.formats.flatbuf import Buffer, FlatbufferError
 from corstone.program import Program
-from corstone.reference import answers, table, tosa
+from corstone.reference import table, tosa
+from corstone.reference.answers import answers
 from corstone.reference.graph import Graph, read_graph
 
 Array = npt.NDArray[Any]

@@ -171,7 +171,6 @@ def _run_case(
     from corstone.judge.bound import bound_of
     from corstone.judge.stored import Question, judge_folder, store
     from corstone.reference import domain_findings, operators_of, references
-    from corstone.reference.host import second_opinion
 
     folder = request.out / "cases" / request.case_id
     clock = _Clock(seconds)
@@ -191,6 +190,8 @@ def _run_case(
         say(request.case_id, "judge")
         answers = list(references(program, inputs, _references(request)).values())
         if program.target in HOST_TARGETS:
+            from corstone.reference.host import second_opinion
+
             answers += second_opinion(program, inputs, answers)
         clock.lap("references")
         budgets = _budgets(request)

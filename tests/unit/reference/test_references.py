@@ -18,7 +18,8 @@ from corstone.errors import ConfigError
 from corstone.judge.reference import Status
 from corstone.lowering import LowerRequest, lower
 from corstone.program import Program
-from corstone.reference import answers, domain_findings, operators_of, references, table, tosa
+from corstone.reference import domain_findings, operators_of, references, table, tosa
+from corstone.reference.answers import answers
 from corstone.reference.graph import parse_graph, read_graph
 from corstone.reference.operators import Unpredictable
 from corstone_models.stimuli import stimulus_sets
