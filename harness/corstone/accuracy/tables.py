@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corstone.program import Program, QParams
-from corstone.quantize.domains import UNARY, WITH_CONSTANTS, Unary, unary
+from corstone.quantize.domains import UNARY, WITH_CONSTANTS, Unary, operator_name, unary
 from corstone.reference.graph import Graph, read_graph
 
 Ints = npt.NDArray[np.int64]
@@ -77,12 +77,8 @@ def tables_in(graphs: Sequence[Graph], rows: Sequence[dict[str, Any]] = ()) -> t
     return tuple(_joined(use, row) for use, row in zip(found, _origins(found, rows), strict=True))
 
 
-def _aten_name(target: str) -> str:
-    return target.removeprefix("aten.").removeprefix("corstone.").partition(".")[0]
-
-
 def _is_table(row: dict[str, Any]) -> bool:
-    name = _aten_name(str(row["target"]))
+    name = operator_name(row["target"])
     quantized = row["output"] is not None and row["inputs"] and row["inputs"][0] is not None
     return bool(quantized) and (name in UNARY or name in WITH_CONSTANTS or name == STATED)
 
@@ -106,7 +102,7 @@ def _name_and_number(constant: str) -> tuple[str, int] | None:
 
 def _agree(use: TableUse, row: dict[str, Any]) -> bool:
     named = _name_and_number(use.constant)
-    return named is None or named[0] == _aten_name(str(row["target"]))
+    return named is None or named[0] == operator_name(row["target"])
 
 
 def _fitting(use: TableUse, candidates: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -114,7 +110,7 @@ def _fitting(use: TableUse, candidates: Sequence[dict[str, Any]]) -> list[dict[s
     named = _name_and_number(use.constant)
     if named is None:
         return []
-    alike = [row for row in candidates if _aten_name(str(row["target"])) == named[0]]
+    alike = [row for row in candidates if operator_name(row["target"]) == named[0]]
     return [row for row in alike if len(alike) > 1 and _fits(_joined(use, row))]
 
 
@@ -128,7 +124,7 @@ def _numbered(use: TableUse, rows: Sequence[dict[str, Any]]) -> list[dict[str, A
     if named is None:
         return []
     name, number = named
-    alike = [row for row in rows if _aten_name(str(row["target"])) == name and _is_table(row)]
+    alike = [row for row in rows if operator_name(row["target"]) == name and _is_table(row)]
     return alike[number : number + 1]
 
 
@@ -142,7 +138,7 @@ def _joined(use: TableUse, row: dict[str, Any] | None) -> TableUse:
         use.entries,
         use.bits,
         node=str(row["name"]),
-        operator=_aten_name(str(row["target"])),
+        operator=operator_name(row["target"]),
         constants=tuple(row.get("constants", ())),
         input=QParams(**row["inputs"][0]),
         output=QParams(**row["output"]),

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from corstone.emulator import npu
 from corstone.emulator.console import Console
 from corstone.emulator.devices.bus import Bus
 from corstone.emulator.devices.device import Device
@@ -20,6 +19,10 @@ from corstone.emulator.devices.unimplemented import Unimplemented
 from corstone.emulator.interrupts import Signals
 from corstone.emulator.memory import GuestMemory
 from corstone.emulator.messages import say
+from corstone.emulator.npu.config import NpuConfig
+from corstone.emulator.npu.errors import NpuError
+from corstone.emulator.npu.interpreter import execute
+from corstone.emulator.npu.stats import RunStats
 from corstone.emulator.platforms import Platform
 from corstone.emulator.qtest import QtestClient
 from corstone.emulator.tracefile import TraceFile
@@ -46,7 +49,7 @@ class Executor:
         self.seconds = 0.0
         self._flush = flush
         self._memory = memory
-        self._config = npu.NpuConfig.for_target(target.name)
+        self._config = NpuConfig.for_target(target.name)
         self._signals = signals
         self._deadline = deadline
         self._trace = None if trace is None else TraceFile(trace)
@@ -56,15 +59,15 @@ class Executor:
         if self._trace is not None:
             self._trace.close()
 
-    def __call__(self, address: int, size: int, bases: list[int]) -> npu.RunStats:
+    def __call__(self, address: int, size: int, bases: list[int]) -> RunStats:
         """What ``devices.npu.Npu`` calls."""
         began = time.perf_counter()
         left = None if self._deadline is None else self._deadline - began
         try:
             with self._signals.breakable(left):
                 stream = self._memory.window(address, size, False).tobytes()
-                return npu.execute(stream, bases, self._memory, self._config, self._trace)
-        except npu.NpuError as error:
+                return execute(stream, bases, self._memory, self._config, self._trace)
+        except NpuError as error:
             self._flush()
             say(str(error))
             raise RunFailed(error) from error

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from corstone.accuracy.tables import table_codes, values_of
 from corstone.judge.codes import quantize
 from corstone.program import Program, QParams
-from corstone.quantize.domains import UNARY, Unary, unary
+from corstone.quantize.domains import UNARY, Unary, operator_name, unary
 from corstone.quantize.segments import GOAL_LSB
 
 Floats = npt.NDArray[np.float64]
@@ -214,7 +214,7 @@ def _split(program: Program, given: QParams, taken: QParams) -> Bound | None:
     if kind != "network" or program.policy != "segmented" or not path.is_file():
         return None
     operator, constants = _NAMED.get(name, (name, ()))
-    made = {str(row["target"]).partition(".")[2].partition(".")[0] for row in json.loads(path.read_text())}
+    made = {operator_name(row["target"]) for row in json.loads(path.read_text())}
     if not made <= _SPLIT or (operator not in UNARY and not constants):
         return None
     return Bound(operator, constants, given, given, taken, taken, segmented=True)

@@ -202,7 +202,7 @@ def _usable(case: _Case, references: Sequence[ReferenceResult]) -> list[Referenc
 
 
 def _why_none(references: Sequence[ReferenceResult]) -> str:
-    """What the independent models say of themselves, else the first that has a reason."""
+    """What the independent model says of itself, else what all say that have a reason."""
     reasons = {r.name: r.message.splitlines()[0] for r in references if r.status is Status.UNAVAILABLE and r.message}
     return f": {reasons.get('tosa') or '; '.join(reasons.values())}" if reasons else ""
 

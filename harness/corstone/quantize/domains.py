@@ -122,6 +122,12 @@ WITH_CONSTANTS = ("pow", "leaky_relu", "elu", "remainder")
 RESTRICTED: tuple[str, ...] = tuple(sorted(row.name for row in _ROWS if row.restricted))
 
 
+def operator_name(target: object) -> str:
+    """``acos`` of the node target ``aten.acos.default``; "" of what is neither aten's nor ours, such as ``getitem``."""
+    namespace, _, rest = str(target).partition(".")
+    return rest.partition(".")[0] if namespace in ("aten", "corstone") else ""
+
+
 def unary(name: str, constants: Sequence[Any] = ()) -> Unary | None:
     """The row of an operator; None for one that is unknown, or whose constants are not given.
 

@@ -23,6 +23,7 @@ from executorch.backends.arm.common.annotation_meta import ArmAnnotationInfo
 from corstone.causes import Cause
 from corstone.errors import ConfigError
 from corstone.quantize import table16
+from corstone.quantize.domains import operator_name
 from corstone.quantize.sampling import sample_steps
 from corstone.quantize.segments import GOAL_LSB, Segments, plan
 
@@ -82,12 +83,7 @@ def segment(graph_module: Any, operators: Collection[str] = STEEP, goal_lsb: flo
 
 
 def _named(node: Any, operators: Collection[str]) -> bool:
-    return node.op == "call_function" and _aten_name(node) in operators
-
-
-def _aten_name(node: Any) -> str:
-    namespace, _, rest = str(node.target).partition(".")
-    return rest.partition(".")[0] if namespace == "aten" else ""
+    return node.op == "call_function" and operator_name(node.target) in operators
 
 
 def _is_int16(node: Any) -> bool:
@@ -125,7 +121,7 @@ def _plan(node: Any, goal_lsb: float) -> Replaced:
         segments = plan(steps, goal_lsb, (int(qmin), int(qmax)))
     except ConfigError as error:
         raise ConfigError(f"{node.name}: {error.message}", cause=error.cause, hint=error.hint) from error
-    return Replaced(node.name, _aten_name(node), float(input_scale), float(output_scale), segments)
+    return Replaced(node.name, operator_name(node.target), float(input_scale), float(output_scale), segments)
 
 
 def _replace(graph: Any, node: Any, replaced: Replaced) -> None:

@@ -18,7 +18,7 @@ from corstone.judge.codes import quantize
 from corstone.judge.domain import Domain, codes_of_domain
 from corstone.judge.finding import GraphFinding
 from corstone.program import Program, QParams
-from corstone.quantize.domains import REALS, unary
+from corstone.quantize.domains import REALS, operator_name, unary
 from corstone.quantize.operators import OPERATORS
 from corstone.reference.graph import read_graph
 
@@ -43,7 +43,7 @@ def domain_findings(program: Program, inputs: Sequence[Array] = ()) -> tuple[Gra
         return ()
     findings = []
     for row in json.loads(path.read_text()):
-        name = str(row["target"]).partition(".")[2].partition(".")[0]  # empty for Python's own, such as getitem
+        name = operator_name(row["target"])
         if not row["inputs"] or row["inputs"][0] is None:
             continue
         qparams = QParams(**row["inputs"][0])

@@ -37,12 +37,12 @@ def references_for(target: str, names: Sequence[str]) -> tuple[str, ...]:
 def second_opinion(
     program: Program, inputs: Sequence[Array], given: Sequence[ReferenceResult]
 ) -> list[ReferenceResult]:
-    """VGF's answer for what the TOSA reference model ran and no exact reference of ``given`` knows; else nothing.
+    """VGF's answer where the TOSA reference model was the host target and no exact reference of ``given`` knows one.
 
     An executor does not judge itself, and ``table`` has few operators. Missing tools are said by the result.
     """
-    host = HOST_TARGETS.get(program.target)
-    if host is None or not host.quantized or host.executor == "vgf":
+    host = HOST_TARGETS[program.target]
+    if not host.quantized or host.executor == "vgf":
         return []
     if any(r.name == "vgf" or (r.name in EXACT and r.status is not Status.UNAVAILABLE) for r in given):
         return []

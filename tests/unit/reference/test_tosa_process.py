@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,3 +77,14 @@ def test_the_reference_model_that_crashes_is_a_tool_error(
         tosa.run(programs("acos", 8, "fixed").tosa[0], [CODES])
     assert error.value.cause is Cause.REFERENCE
     assert "assertion failed" in str(error.value)
+
+
+def test_its_process_loads_no_other_reference() -> None:
+    """The server of the boots imports it, on the warm path, too."""
+    code = (
+        "import sys, corstone.reference.tosa_child\n"
+        "other = {'corstone.reference.answers', 'corstone.reference.plan', 'corstone.lowering'}\n"
+        "print(sorted(other & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"

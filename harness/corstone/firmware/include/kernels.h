@@ -1,6 +1,7 @@
 /* The CPU operators that ExecuTorch's Arm lowering leaves outside the delegate, with torch's arithmetic.
  *
- * Rounding is to nearest, ties to even, in float32, one operation at a time (no fused multiply-add, no flush to zero).
+ * Rounding is to nearest, ties to even, in float32, one operation at a time (no flush to zero, and no fused multiply-add but in
+ * mm, which computes as Arm's image does).
  * Where torch's result is undefined behaviour of C (a float outside the integer's range) ours saturates, NaN gives 0,
  * as the Cortex-M's own conversion does.
  */

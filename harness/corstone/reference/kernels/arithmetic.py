@@ -15,15 +15,7 @@ import numpy as np
 
 from corstone.formats.pte import TensorValue
 from corstone.reference.kernels.fused import fused
-from corstone.reference.kernels.row import Array, Kernel, compute_dtype, one, promoted
-
-
-def _binary(function: Callable[[Array, Array], Array]) -> Kernel:
-    def compute(args: Sequence[Any], out: TensorValue) -> Array:
-        with np.errstate(all="ignore"):
-            return np.asarray(function(*promoted(*args[:2]))).astype(np.dtype(out.dtype))
-
-    return one(compute)
+from corstone.reference.kernels.row import Array, Kernel, compute_dtype, elementwise, one, promoted
 
 
 def _scaled(function: Callable[[Array, Array], Array], sign: int) -> Kernel:
@@ -79,14 +71,6 @@ def _fmod(args: Sequence[Any], out: TensorValue) -> Array:
         return np.asarray(np.fmod(np.asarray(a).astype(wide), np.asarray(b).astype(wide))).astype(np.dtype(out.dtype))
 
 
-def _unary(function: Callable[[Array], Array]) -> Kernel:
-    def compute(args: Sequence[Any], out: TensorValue) -> Array:
-        with np.errstate(all="ignore"):
-            return np.asarray(function(promoted(args[0])[0])).astype(np.dtype(out.dtype))
-
-    return one(compute)
-
-
 def _abs(x: Array) -> Array:
     """-0 stays."""
     return np.where(x < 0, np.negative(x), x) if x.dtype != bool else x
@@ -135,26 +119,16 @@ _UNARY: dict[str, Callable[[Array], Array]] = {
     "ceil": np.ceil,
     "trunc": np.trunc,
     "round": np.rint,
-    "isnan": np.isnan,
-    "isinf": np.isinf,
-    "bitwise_not": np.invert,
-    "logical_not": np.logical_not,
-}
-_BITS: dict[str, Callable[[Array, Array], Array]] = {
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
 }
 ROWS = {
-    **{f"aten::{name}.out": _unary(function) for name, function in _UNARY.items()},
-    **{f"aten::bitwise_{n}.{kind}_out": _binary(f) for n, f in _BITS.items() for kind in ("Tensor", "Scalar")},
+    **{f"aten::{name}.out": elementwise(function, 1) for name, function in _UNARY.items()},
     "aten::add.out": _scaled(_add, 1),
     "aten::add.Scalar_out": _scaled(_add, 1),
     "aten::sub.out": _SUB,
     "aten::sub.Scalar_out": _SUB,
     "aten::rsub.Scalar_out": one(_rsub),
-    "aten::mul.out": _binary(np.multiply),
-    "aten::mul.Scalar_out": _binary(np.multiply),
+    "aten::mul.out": elementwise(np.multiply),
+    "aten::mul.Scalar_out": elementwise(np.multiply),
     "aten::div.out": one(_div),
     "aten::div.Scalar_out": one(_div),
     "aten::fmod.Tensor_out": one(_fmod),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from corstone.formats.pte import TensorValue
-from corstone.reference.kernels.row import Array, compute_dtype, one, promoted
+from corstone.reference.kernels.row import Array, compute_dtype, elementwise, one
 
 
 def larger(a: Array, b: Array) -> Array:
@@ -24,14 +24,6 @@ def larger(a: Array, b: Array) -> Array:
 def smaller(a: Array, b: Array) -> Array:
     """``min_override``, alike."""
     return np.where(np.isnan(a), a, np.where(np.isnan(b) | (b < a), b, a))
-
-
-def _maximum(args: Sequence[Any], out: TensorValue) -> Array:
-    return larger(*promoted(*args[:2])).astype(np.dtype(out.dtype))
-
-
-def _minimum(args: Sequence[Any], out: TensorValue) -> Array:
-    return smaller(*promoted(*args[:2])).astype(np.dtype(out.dtype))
 
 
 def _clamp(args: Sequence[Any], out: TensorValue) -> Array:
@@ -59,8 +51,8 @@ def _relu(args: Sequence[Any], _out: TensorValue) -> Array:
 
 
 ROWS = {
-    "aten::maximum.out": one(_maximum),
-    "aten::minimum.out": one(_minimum),
+    "aten::maximum.out": elementwise(larger),
+    "aten::minimum.out": elementwise(smaller),
     "aten::clamp.out": one(_clamp),
     "aten::clamp.Tensor_out": one(_clamp),
     "aten::hardtanh.out": one(_hardtanh),

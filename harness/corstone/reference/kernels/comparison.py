@@ -1,7 +1,8 @@
-"""Comparisons, logic and choices: results that no rounding touches.
+"""Comparisons, logic, bits and choices: results that no rounding touches.
 
-Source: ExecuTorch, kernels/portable/cpu/pattern/comparison_op.h, logical_op.h, op_where.cpp, op_masked_fill.cpp. Two
-operands are compared in their common dtype, so a number is rounded to float32 first where the tensor is float32.
+Source: ExecuTorch, kernels/portable/cpu/pattern/comparison_op.h, logical_op.h, bitwise_op.h, op_where.cpp. Two
+operands are compared in their common dtype, so a number is rounded to float32 first where the tensor is float32. NaN
+counts as true.
 """
 
 from __future__ import annotations
@@ -12,25 +13,7 @@ from typing import Any
 import numpy as np
 
 from corstone.formats.pte import TensorValue
-from corstone.reference.kernels.row import Array, Kernel, one, promoted
-
-
-def _compared(function: Callable[[Array, Array], Array]) -> Kernel:
-    def compare(args: Sequence[Any], out: TensorValue) -> Array:
-        a, b = promoted(*args[:2])
-        return np.asarray(function(a, b)).astype(np.dtype(out.dtype))
-
-    return one(compare)
-
-
-def _logical(function: Callable[[Array, Array], Array]) -> Kernel:
-    """NaN counts as true."""
-
-    def combine(args: Sequence[Any], out: TensorValue) -> Array:
-        a, b = (np.asarray(x).astype(bool) for x in args[:2])
-        return np.asarray(function(a, b)).astype(np.dtype(out.dtype))
-
-    return one(combine)
+from corstone.reference.kernels.row import Array, elementwise, one
 
 
 def _where(args: Sequence[Any], out: TensorValue) -> Array:
@@ -51,8 +34,22 @@ _LOGIC: dict[str, Callable[[Array, Array], Array]] = {
     "or": np.logical_or,
     "xor": np.logical_xor,
 }
+_BITS: dict[str, Callable[[Array, Array], Array]] = {
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+_QUESTIONS: dict[str, Callable[[Array], Array]] = {
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "bitwise_not": np.invert,
+    "logical_not": np.logical_not,
+}
+_KINDS = ("Tensor", "Scalar")
 ROWS = {
-    **{f"aten::{n}.{kind}_out": _compared(f) for n, f in _COMPARISONS.items() for kind in ("Tensor", "Scalar")},
-    **{f"aten::logical_{n}.out": _logical(f) for n, f in _LOGIC.items()},
+    **{f"aten::{n}.{kind}_out": elementwise(f) for n, f in _COMPARISONS.items() for kind in _KINDS},
+    **{f"aten::bitwise_{n}.{kind}_out": elementwise(f) for n, f in _BITS.items() for kind in _KINDS},
+    **{f"aten::logical_{n}.out": elementwise(f) for n, f in _LOGIC.items()},
+    **{f"aten::{n}.out": elementwise(f, 1) for n, f in _QUESTIONS.items()},
     "aten::where.self_out": one(_where),
 }

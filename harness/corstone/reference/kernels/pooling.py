@@ -44,9 +44,7 @@ def _at(x: Array, rows: Ints, columns: Ints) -> Array:
 
 
 def _max_pool2d(args: Sequence[Any], outs: Sequence[TensorValue]) -> tuple[Array, Array]:
-    """Largest of each window and its index in the plane. A NaN counts
-    only where it comes first, and then stays.
-    """
+    """Largest of each window and its index in the plane. A NaN counts only where it comes first, and then stays."""
     x, kernel, stride, padding, dilation = args[:5]
     best = np.zeros(outs[0].shape, x.dtype)
     index = np.zeros(outs[0].shape, np.int64)

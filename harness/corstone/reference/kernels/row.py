@@ -65,3 +65,13 @@ def promoted(*operands: Any) -> tuple[Array, ...]:
     """Operands as arrays in the dtype in which they are computed."""
     dtype = compute_dtype(*operands)
     return tuple(np.asarray(x).astype(dtype) for x in operands)
+
+
+def elementwise(function: Callable[..., Any], operands: int = 2) -> Kernel:
+    """A kernel of numpy's ``function`` of the first operands, promoted; the result is cast to the output's dtype."""
+
+    def compute(args: Sequence[Any], out: TensorValue) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(function(*promoted(*args[:operands]))).astype(np.dtype(out.dtype))
+
+    return one(compute)

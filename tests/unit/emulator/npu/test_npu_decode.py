@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -106,3 +108,16 @@ def test_a_stream_of_odd_bytes_is_refused() -> None:
 
 def test_an_empty_stream_has_no_commands() -> None:
     assert decode(b"", "U55").offsets.size == 0
+
+
+def test_reading_a_stream_loads_no_datapath() -> None:
+    """A report counts a program's commands on the warm path."""
+    code = (
+        "import sys, corstone.emulator.npu.decode, corstone.emulator.npu.config\n"
+        "heavy = {'corstone.emulator.npu.' + name for name in ('interpreter', 'operations', 'ops_conv')}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+        "from corstone.emulator.npu import execute\n"
+        "print(execute.__module__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == ["[]", "corstone.emulator.npu.interpreter"]
