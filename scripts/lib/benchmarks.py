@@ -225,6 +225,13 @@ def npu(runs: int) -> Iterator[Figure]:
     yield from benchmarks_npu.figures(runs)
 
 
+def heavy(runs: int) -> Iterator[Figure]:
+    """Networks that take the TOSA reference model over 10 ms: how many times faster the NPU model is."""
+    import benchmarks_heavy
+
+    yield from benchmarks_heavy.figures(runs)
+
+
 def corpus(runs: int) -> Iterator[Figure]:
     """Different programs with a boot each, in shared boots, and in two processes (CORSTONE_CORPUS names them)."""
     import benchmarks_corpus
@@ -241,5 +248,6 @@ BENCHMARKS: dict[str, Benchmark] = {
     "upstream": upstream,
     "nightly": nightly,
     "npu": npu,
+    "heavy": heavy,
     "corpus": corpus,
 }

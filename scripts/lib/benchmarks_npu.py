@@ -258,10 +258,7 @@ STEPS: dict[str, Callable[[], None]] = {"memory": _memory}
 
 def figures(runs: int) -> Iterator[Any]:
     """All figures of the model."""
-    from benchmarks_npu_heavy import heavy
-
     yield from mobilenet(runs)
-    yield from heavy(runs)
     yield from tiny(runs)
     yield from scaling(runs)
 

@@ -33,7 +33,11 @@ from corstone.emulator.npu.types import Array, Ints
 
 _STOP, _IRQ, _BRANCH = 0x000, 0x001, CMD1 | 0x100
 _WAITS = (0x011, 0x012, 0x013)
-_CONTROL = (_STOP, _IRQ, _BRANCH)
+_WORK, _IS_WAIT, _IS_CONTROL = range(3)
+_KINDS = np.full(2 * CMD1, _WORK, np.int8)
+"""Of operations by code: whether they are executed, waited with, or decide what comes next."""
+_KINDS[list(_WAITS)] = _IS_WAIT
+_KINDS[[_STOP, _IRQ, _BRANCH]] = _IS_CONTROL
 _BLOCK = 1 << 14
 _MANY = 8
 _IGNORED = ("BLOCKDEP", "IFM_IB_END", "IFM2_IB_START", "AB_START")
@@ -144,9 +148,9 @@ class Run:
         self.registers = RegisterFile(self.machine.instructions)
         self.trace = trace
         self._wants_ofm = bool(getattr(trace, "wants_ofm", False))
-        codes = self.commands.codes[self.commands.operations]
-        self._control: Ints = self.commands.operations[np.isin(codes, _CONTROL)]
-        self._work: Ints = self.commands.operations[~np.isin(codes, _CONTROL + _WAITS)]
+        kinds = _KINDS[self.commands.codes[self.commands.operations]]
+        self._control: Ints = self.commands.operations[kinds == _IS_CONTROL]
+        self._work: Ints = self.commands.operations[kinds == _WORK]
         rows = self.machine.instructions.by_name
         self._pointers: Ints = np.array([rows[name].index for name in self.machine.pointer])
         self._ignored = np.zeros(self.registers.values.size, bool)

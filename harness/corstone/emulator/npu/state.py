@@ -54,19 +54,19 @@ class Snapshots:
     """The registers as each of n operations sees them: what the first sees, and what is written since.
 
     Shapes: ``base`` int64 ``[registers]``, what the first sees; ``columns`` int ``[k]``, the registers written since.
-    Values of one column lie together: ``values`` int64 ``[m]`` holds from ``keys`` on, ``column * n + operation``.
+    Values of one register lie together: ``values`` int64 ``[m]`` holds from ``keys`` on, ``register * n + operation``.
     """
 
     base: Ints
     columns: Ints
     operations: int
-    keys: Ints
+    keys: Array
     values: Ints
 
     def row(self, number: int) -> Ints:
         """All registers at one operation, int64 ``[registers]``."""
         registers = self.base.copy()
-        wanted = np.arange(self.columns.size) * self.operations + number
+        wanted = self.columns * self.operations + number
         registers[self.columns] = self.values[np.searchsorted(self.keys, wanted, side="right") - 1]
         return registers
 
@@ -74,10 +74,9 @@ class Snapshots:
         """Chosen registers at every operation."""
         written = {}
         for place, register in enumerate(registers.tolist()):
-            found = np.flatnonzero(self.columns == register)
-            if found.size:
-                begin = int(found[0]) * self.operations
-                first, last = np.searchsorted(self.keys, (begin, begin + self.operations))
+            begin = register * self.operations
+            first, last = np.searchsorted(self.keys, (begin, begin + self.operations))
+            if first < last:
                 lengths = np.diff(self.keys[first:last], append=begin + self.operations)
                 written[place] = np.repeat(self.values[first:last], lengths)
         return Chosen(self.operations, self.base[registers].tolist(), written)
@@ -87,11 +86,13 @@ class Snapshots:
 
         ``ignored`` is ``bool [registers]``: registers whose changes do not count.
         """
-        column, operation = np.divmod(self.keys, self.operations)
-        counts = ~ignored[self.columns][column] & (operation > 0)
-        counts[1:] &= self.values[1:] != self.values[:-1]
+        counts = np.zeros(self.keys.size, bool)
+        counts[1:] = self.values[1:] != self.values[:-1]
+        register, operation = np.divmod(self.keys[counts], self.operations)
+        # The first value of a register follows another one's.
+        counted = operation[~ignored[register] & (operation > 0)]
         different = np.zeros(self.operations, bool)
-        different[operation[counts]] = True
+        different[counted] = True
         return different[1:]
 
 
@@ -111,23 +112,23 @@ class RegisterFile:
         registers, values = commands.register[writes], commands.values[writes]
         # A write counts from the first operation behind it to that behind the next one. What the first operation sees
         # is the base; of several writes to one register the last one stays, as numpy's indexed assignment has it.
-        passed = np.zeros(stop - start, np.int64)
+        passed = np.zeros(stop - start, np.int32)
         passed[operations - start] = 1
-        at = np.cumsum(passed)[writes - start]
+        at = np.cumsum(passed, dtype=np.int32)[writes - start]
         first = int(np.searchsorted(at, 1))
         base = self.values.copy()
         base[registers[:first]] = values[:first]
-        registers, values, at = registers[first:], values[first:], at[first:]
         written = np.zeros(base.size, bool)
-        written[registers] = True
+        written[registers[first:]] = True
         columns = np.flatnonzero(written)
-        column = np.concatenate([np.arange(columns.size), (np.cumsum(written) - 1)[registers]]).astype(np.int16)
-        order = np.argsort(column, kind="stable")
-        keys = np.concatenate([np.zeros(columns.size, np.int64), at])
-        keys = (keys + column * np.int64(operations.size))[order]
+        registers = np.concatenate([columns.astype(registers.dtype), registers[first:]])
+        order = np.argsort(registers, kind="stable")
+        keys = registers * np.int32(operations.size)
+        keys[columns.size :] += at[first:]
+        keys = keys[order]
         stays = np.ones(keys.size, bool)
         stays[:-1] = keys[1:] != keys[:-1]
-        keys, values = keys[stays], np.concatenate([base[columns], values])[order[stays]]
+        keys, values = keys[stays], np.concatenate([base[columns], values[first:]])[order[stays]]
         shots = Snapshots(base, columns, operations.size, keys, values)
         self.values = shots.row(operations.size - 1)
         return shots

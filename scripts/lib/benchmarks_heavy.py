@@ -76,7 +76,7 @@ NETWORKS = (
 )
 
 
-def heavy(runs: int) -> Iterator[Figure]:
+def figures(runs: int) -> Iterator[Figure]:
     """Reference over model, later runs (goal: never slower) and first runs."""
     with Compiler(600.0) as compiler:
         for name, shape, make, targets in NETWORKS:
@@ -84,14 +84,14 @@ def heavy(runs: int) -> Iterator[Figure]:
             for target in targets:
                 case = compiled(network, target, compiler)
                 first, later = [], []
-                for _ in range(max(runs, 3)):
-                    with one_thread():
+                with one_thread():
+                    for _ in range(max(runs, 3)):
                         theirs = cpu_seconds(lambda: reference(network))  # noqa: B023 - called at once
-                    forget_plans()
-                    forget_weights()
-                    for ratios in (first, later):
-                        ours = cpu_seconds(lambda: run_delegate(case.blob, case.inputs))  # noqa: B023 - called at once
-                        ratios.append(theirs / ours)
+                        forget_plans()
+                        forget_weights()
+                        for ratios in (first, later):
+                            ours = cpu_seconds(lambda: run_delegate(case.blob, case.inputs))  # noqa: B023
+                            ratios.append(theirs / ours)
                 if run_delegate(case.blob, case.inputs).outputs != case.outputs:
                     raise SystemExit(f"error: {name} on {target} differs from the reference")
                 yield Figure(f"{name}: reference / model, {target}", "x", later, "> 1")
